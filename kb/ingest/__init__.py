@@ -1,0 +1,1 @@
+"""Fetch what sources give and keep it with its provenance, one record per work."""

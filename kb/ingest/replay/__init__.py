@@ -1,0 +1,1 @@
+"""A replay server and answers written for it, so that everything can be tried offline."""

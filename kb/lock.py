@@ -1,0 +1,123 @@
+"""Two locks of a base: a short one around every write, a long one for a network ingest or a sync.
+
+A lock is a kernel lock (free again the moment its process dies, however it dies) plus an owner record, so that whoever
+has to wait can be told for whom. They live in the git directory, or in the runtime directory where there is no git.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import socket
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from kb.clock import stamp
+from kb.errors import Busy
+
+SHORT_WAIT_S = 30.0
+"""How long a short write waits for another one."""
+LONG_WAIT_S = 1.0
+"""How long a second network ingest or sync waits before it gives up; the contract says within 2 s."""
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Who holds a lock."""
+
+    pid: int
+    host: str
+    start: str
+    """When it took the lock, UTC."""
+    what: str
+    """Command, such as ``kb ingest``."""
+    boot: str = ""
+    """Boot id of the host, so that a pid is not taken for one of an earlier boot."""
+
+
+def git_folder(root: Path) -> Path | None:
+    """Return the git directory that ``root`` lies in (following a worktree's ``.git`` file), or None."""
+    for folder in (root, *root.parents):
+        entry = folder / ".git"
+        if entry.is_dir():
+            return entry
+        if entry.is_file():
+            text = entry.read_text(encoding="utf-8", errors="replace").strip()
+            if text.startswith("gitdir:"):
+                return (folder / text.removeprefix("gitdir:").strip()).resolve()
+    return None
+
+
+def lock_folder(root: Path) -> Path:
+    """Return the folder that holds the locks of the base at ``root``; it differs per base."""
+    name = hashlib.sha256(os.fsencode(root.resolve())).hexdigest()[:12]
+    git = git_folder(root.resolve())
+    if git is not None and os.access(git, os.W_OK):
+        return git / "kb" / name
+    runtime = os.environ.get("XDG_RUNTIME_DIR") or str(Path(tempfile.gettempdir()) / f"kb-{os.getuid()}")
+    return Path(runtime) / "kb" / name
+
+
+def _boot_id() -> str:
+    with contextlib.suppress(OSError):
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    return ""
+
+
+def read_owner(root: Path, name: str) -> Owner | None:
+    """Return who last took the lock ``name``, or None where nobody did or the record cannot be read."""
+    with contextlib.suppress(OSError, ValueError, TypeError):
+        return Owner(**json.loads((lock_folder(root) / f"{name}.owner").read_text(encoding="utf-8")))
+    return None
+
+
+@contextlib.contextmanager
+def hold(root: Path, name: str, what: str, *, wait_s: float) -> Iterator[None]:
+    """Hold the lock ``name`` of the base at ``root``.
+
+    Args:
+        root: Folder of the base.
+        name: ``write`` or ``long``.
+        what: Command that takes it, for the owner record.
+        wait_s: Seconds to wait for another holder.
+
+    Raises:
+        Busy: Another process still holds it; the message names pid, host and start time.
+    """
+    import filelock
+
+    folder = lock_folder(root)
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = filelock.FileLock(str(folder / f"{name}.lock"), timeout=wait_s)
+    try:
+        lock.acquire()
+    except filelock.Timeout as error:
+        owner = read_owner(root, name)
+        who = (
+            f"{owner.what}, pid {owner.pid} on {owner.host}, since {owner.start}"
+            if owner
+            else "another process"
+        )
+        raise Busy(
+            f"{what}: the {name} lock is taken",
+            cause=f"held by {who}",
+            remedy="wait for it to end, or end that process if it hangs",
+            next_command="kb lock show",
+        ) from error
+    record = folder / f"{name}.owner"
+    try:
+        # a wall clock on purpose: the owner record never enters the base, and KB_NOW must not hide a real age
+        import datetime as dt
+
+        start = stamp(dt.datetime.fromtimestamp(time.time(), dt.UTC))
+        owner_now = Owner(os.getpid(), socket.gethostname(), start, what, _boot_id())
+        record.write_text(json.dumps(asdict(owner_now)), encoding="utf-8")
+        yield
+    finally:
+        record.unlink(missing_ok=True)
+        lock.release()

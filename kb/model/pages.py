@@ -1,0 +1,81 @@
+"""Figures, topics and topic pages."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from kb.model.base import Record, Text
+from kb.model.evidence import Claim, Verdict
+from kb.model.items import Item
+from kb.model.triage import Assessment
+
+
+class Point(Record):
+    """One point of a series, with its interval where there is one."""
+
+    x: float
+    y: float
+    low: float | None = None
+    high: float | None = None
+
+
+class Series(Record):
+    """One line of a figure."""
+
+    label: Text
+    """Legend."""
+    points: tuple[Point, ...]
+    """In drawing order."""
+    predicted: bool = False
+    """True: a closed form or model, drawn dashed. False: measured or counted, drawn solid."""
+
+
+class Figure(Record):
+    """What to draw, from recorded numbers alone; `kb.publish` draws it."""
+
+    name: str = Field(pattern=r"^[a-z0-9-]+$")
+    """Slug, unique within its reproduction."""
+    repro: str
+    """Name of the reproduction."""
+    title: Text
+    """The finding, as a sentence."""
+    x: Text
+    """Axis label with unit."""
+    y: Text
+    """Axis label with unit."""
+    x_scale: Literal["linear", "log", "log2"] = "linear"
+    y_scale: Literal["linear", "log"] = "linear"
+    series: tuple[Series, ...]
+    alt: Text
+    """What a reader who cannot see it must know."""
+    topics: tuple[str, ...] = ()
+    """Topic pages that show it."""
+
+
+class Topic(Record):
+    """Settings of one topic page, ``topics/<path>.toml``."""
+
+    path: str = Field(pattern=r"^[a-z0-9-]+(/[a-z0-9-]+)*$")
+    """From the file name: ``inference/kvcache``."""
+    title: Text
+    tags: tuple[str, ...] = ()
+    """Words that draw an item here, zh and en."""
+    systems: tuple[str, ...] = ()
+    """Systems whose claims the page shows."""
+    order: int = 100
+    """Place in menus, low first."""
+    intro: Text = Text()
+    """Introduction written when the page is created; from then on it belongs to people."""
+
+
+class TopicPage(Record):
+    """All that publish shows on one topic page. Knows no Markdown."""
+
+    topic: Topic
+    claims: tuple[Claim, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    reading: tuple[tuple[Assessment, Item], ...] = ()
+    """Reading list: accepted entries with their items."""

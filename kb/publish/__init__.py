@@ -1,0 +1,1 @@
+"""Write verdicts and figures into pages that people own."""

@@ -1,0 +1,1 @@
+"""Reproductions, one file per system, found by looking in this folder."""

@@ -1,0 +1,1 @@
+"""Drivers of real serving engines."""

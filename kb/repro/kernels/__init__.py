@@ -1,0 +1,1 @@
+"""Triton kernels, each under its plain-torch reference, one file each."""

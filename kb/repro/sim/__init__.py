@@ -1,0 +1,1 @@
+"""Simulators: paged allocator, radix tree, serving event loop."""

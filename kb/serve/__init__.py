@@ -1,0 +1,1 @@
+"""Read-only doors for agents."""

@@ -1,0 +1,1 @@
+"""The one writer to the remote."""

@@ -1,0 +1,1 @@
+"""Decide what is worth reading and say why; write drafts for people."""
