@@ -1,0 +1,1 @@
+"""What `kb status` says of a base: counts, what is held, what is stale, who writes."""
