@@ -19,11 +19,18 @@ BITS = {"fp32": 32.0, "bf16": 16.0, "fp16": 16.0, "fp8": 8.0, "int8": 8.0, "int4
 """Bits per stored number. int4: groups of 128 with a 16-bit scale and a 4-bit zero point (AWQ, GPTQ)."""
 
 
-class ModelShape(Record):
-    """One decoder-only transformer."""
+class Named(Record):
+    """What models and GPUs share."""
 
     name: str
     aliases: tuple[str, ...] = ()
+    source: str
+    """Where its figures stand."""
+
+
+class ModelShape(Named):
+    """One decoder-only transformer."""
+
     layers: int
     hidden: int
     query_heads: int
@@ -55,7 +62,6 @@ class ModelShape(Record):
     """Tokens a sliding-window layer keeps; 0: no such layer."""
     global_layers: int = 0
     """Layers that keep the whole context beside sliding-window ones."""
-    source: str
 
     @property
     def _attention(self) -> int:
@@ -136,18 +142,15 @@ class ModelShape(Record):
         return int(tokens * self._kv_numbers * BITS[dtype] // 8)
 
 
-class Hardware(Record):
+class Hardware(Named):
     """One GPU."""
 
-    name: str
-    aliases: tuple[str, ...] = ()
     memory_mib: int
     """What the driver reports, MiB."""
     bandwidth: float
     """Peak bytes per second."""
     flops: float | None = None
     """Peak dense 16-bit FLOP/s; None where the maker does not state it."""
-    source: str
 
     @property
     def memory_bytes(self) -> int:
@@ -155,7 +158,7 @@ class Hardware(Record):
         return self.memory_mib << 20
 
 
-R = TypeVar("R", ModelShape, Hardware)
+R = TypeVar("R", bound=Named)
 
 
 def _load(kind: type[R], file: str) -> dict[str, R]:
