@@ -79,3 +79,7 @@ class TopicPage(Record):
     figures: tuple[Figure, ...] = ()
     reading: tuple[tuple[Assessment, Item], ...] = ()
     """Reading list: accepted entries with their items."""
+    sources: tuple[Item, ...] = ()
+    """Newest version of every item the claims were read in."""
+    num_memory: int = 0
+    """Claims that are known from memory only and therefore not shown."""

@@ -1,0 +1,114 @@
+"""The words of pages, figures and feeds in both languages: labels of verdicts and levels, headings, set phrases."""
+
+from __future__ import annotations
+
+from kb.model import Level, Outcome, Text
+
+OUTCOMES: dict[Outcome, Text] = {
+    Outcome.HOLDS: Text(zh="成立", en="holds"),
+    Outcome.PARTLY: Text(zh="部分成立", en="partly"),
+    Outcome.CONTRADICTED: Text(zh="不成立", en="contradicted"),
+    Outcome.INCONCLUSIVE: Text(zh="无法判定", en="inconclusive"),
+    Outcome.NOT_COMPARABLE: Text(zh="不可比", en="not comparable"),
+    Outcome.BLOCKED: Text(zh="受阻", en="blocked"),
+    Outcome.UNTESTED: Text(zh="未验证", en="untested"),
+}
+
+LEVELS: dict[Level, Text] = {
+    Level.DERIVED: Text(zh="推导", en="derived"),
+    Level.SIMULATED: Text(zh="仿真", en="simulated"),
+    Level.PROXY: Text(zh="代理", en="proxy"),
+    Level.MEASURED: Text(zh="实测", en="measured"),
+}
+
+LIMITS: dict[Level, Text] = {
+    Level.DERIVED: Text(
+        zh="推导级证据来自闭式或精确计数，不涉及真实引擎的耗时与吞吐。",
+        en="Derived evidence is a closed form or an exact count: it says nothing about time or throughput in an engine.",
+    ),
+    Level.SIMULATED: Text(
+        zh="仿真级证据依赖成本模型，模型没有描述的效应（网络抖动、抢占、调度开销）不在其中。",
+        en="Simulated evidence rests on a cost model; what the model leaves out is not in the number.",
+    ),
+    Level.PROXY: Text(
+        zh="代理级证据在另一种规模上真实运行（小模型、CPU 或别的引擎），绝对值不能外推。",
+        en="Proxy evidence ran for real at another scale; its absolute values do not carry over.",
+    ),
+    Level.MEASURED: Text(
+        zh="实测级证据只对表中写明的机器类别和条件成立。",
+        en="Measured evidence holds for the machine class and conditions that are named.",
+    ),
+}
+"""What each level of evidence does not show."""
+
+PHRASES: dict[str, Text] = {
+    "claim": Text(zh="论断", en="Claim"),
+    "stated": Text(zh="出处的数字", en="Source says"),
+    "ours": Text(zh="我们的数字（95 % 区间，n）", en="Ours (95 % interval, n)"),
+    "verdict": Text(zh="判定", en="Verdict"),
+    "level": Text(zh="证据等级", en="Level"),
+    "date": Text(zh="日期", en="Date"),
+    "machine": Text(zh="机器", en="Machine"),
+    "command": Text(zh="复跑", en="Run again"),
+    "evidence": Text(zh="证据", en="Evidence"),
+    "figures": Text(zh="图", en="Figures"),
+    "reading": Text(zh="阅读清单", en="Reading list"),
+    "findings": Text(zh="结论", en="Findings"),
+    "not-shown": Text(zh="没有说明什么", en="What this does not show"),
+    "relays": Text(zh="转述与出处不符", en="Relayed differently from the source"),
+    "superseded": Text(zh="出处已有新版本", en="The source has a newer version"),
+    "open": Text(zh="未决问题", en="Open questions"),
+    "cases": Text(zh="分情形", en="By case"),
+    "no-claims": Text(zh="这个主题还没有登记论断。", en="No claim has been registered for this topic yet."),
+    "no-reading": Text(zh="还没有被接受的条目。", en="No entry has been accepted yet."),
+    "memory": Text(
+        zh="另有 {n} 条只凭记忆、尚未核对出处的论断，不在本页显示。",
+        en="{n} more claims are known from memory only and are not shown.",
+    ),
+    "up-to": Text(zh="至多 {x}", en="up to {x}"),
+    "at-least": Text(zh="至少 {x}", en="at least {x}"),
+    "about": Text(zh="约 {x}", en="about {x}"),
+    "range": Text(zh="{x}", en="{x}"),
+    "exact": Text(zh="{x}", en="{x}"),
+    "not-measured": Text(zh="没有测量", en="not measured"),
+    "no-number": Text(zh="不是数字", en="no number"),
+    "read-in": Text(zh="读的是 v{a}，现在是 v{b}", en="read in v{a}, now v{b}"),
+    "said": Text(zh="{draft} 写作「{said}」", en="{draft} says “{said}”"),
+    "keep": Text(zh="保留", en="keep"),
+    "watch": Text(zh="关注", en="watch"),
+    "undecided": Text(zh="未标决定", en="no decision given"),
+    "read": Text(zh="精读", en="read"),
+    "review": Text(zh="审稿", en="review"),
+    "adopt": Text(zh="采用", en="adopt"),
+    "follow": Text(zh="跟踪", en="follow"),
+    "figure-data": Text(zh="数据", en="data"),
+    "stripes": Text(
+        zh="实线为测量或计数，虚线为闭式预测。", en="Solid: measured or counted. Dashed: closed form."
+    ),
+    "doubt": Text(zh="对数字本身的疑问", en="Doubt about the figure itself"),
+    "planned": Text(zh="怎样验证", en="What would test it"),
+    "quote": Text(zh="原文", en="Quote"),
+    "conditions": Text(zh="条件", en="Conditions"),
+}
+
+RELAYS: dict[str, str] = {
+    "matches": "与出处一致",
+    "bound-dropped": "丢了限定词",
+    "different-value": "数值不同",
+    "different-unit": "单位不同",
+    "different-comparator": "对比对象不同",
+    "misattributed": "归因错误",
+    "not-in-source": "出处没有这样说",
+    "unchecked": "尚未核对",
+}
+"""Chinese for the keys of `kb.vocab.RELAY_MATCHES`."""
+
+
+def pick(text: Text, language: str) -> str:
+    """The text in ``language``, or in the other one where it has none."""
+    return (text.zh or text.en) if language == "zh" else (text.en or text.zh)
+
+
+def say(key: str, language: str, **values: str) -> str:
+    """A set phrase in ``language``."""
+    return pick(PHRASES[key], language).format(**values)
