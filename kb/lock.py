@@ -76,6 +76,22 @@ def read_owner(root: Path, name: str) -> Owner | None:
     return None
 
 
+def is_held(root: Path, name: str) -> bool:
+    """Say whether a living process holds the lock ``name`` now; an owner record left by a killed one does not count."""
+    import filelock
+
+    path = lock_folder(root) / f"{name}.lock"
+    if not path.exists():
+        return False
+    lock = filelock.FileLock(str(path), timeout=0)
+    try:
+        lock.acquire()
+    except filelock.Timeout:
+        return True
+    lock.release()
+    return False
+
+
 @contextlib.contextmanager
 def hold(root: Path, name: str, what: str, *, wait_s: float) -> Iterator[None]:
     """Hold the lock ``name`` of the base at ``root``.

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from kb.config import BaseSettings, build, load_base, read_record, read_toml
 from kb.errors import BadConfig, BadInput, WrongUse
-from kb.files import BadLine, append_lines, digest, read_bytes, read_lines, write_atomic
+from kb.files import BadLine, append_lines, digest, read_bytes, read_lines, sync_folder, write_atomic
 from kb.lock import SHORT_WAIT_S, hold
 from kb.model import (
     Assessment,
@@ -159,6 +159,19 @@ class Base:
         self._inside(path)
         raw = data.encode() if isinstance(data, str) else data
         return write_atomic(path, raw, scratch=self.scratch)
+
+    def rename(self, old: Path, new: Path) -> None:
+        """Move one file within the base, durably; its folder is made.
+
+        Raises:
+            BadInput: Either path leads out of the base.
+        """
+        self._inside(old)
+        self._inside(new)
+        new.parent.mkdir(parents=True, exist_ok=True)
+        old.rename(new)
+        sync_folder(new.parent)
+        sync_folder(old.parent)
 
     def _inside(self, path: Path) -> None:
         if not path.resolve().is_relative_to(self.root.resolve()):

@@ -37,6 +37,22 @@ def open_base(ctx: click.Context) -> Base:
     return Base(find_root(Path.cwd(), ctx.find_root().obj))
 
 
+def acting_person(base: Base) -> str:
+    """Name for the log: ``KB_CURATOR``, the user's settings, git's ``user.name``, or ``unknown``."""
+    import subprocess
+
+    from kb.config import load_user
+
+    if name := load_user().curator:
+        return name
+    try:
+        asked = ["git", "-C", str(base.root), "config", "user.name"]
+        found = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=5)
+    except (OSError, subprocess.TimeoutExpired):
+        return "unknown"
+    return found.stdout.strip() or "unknown"
+
+
 def json_option(function: F) -> F:
     """Add ``--json`` (argument ``as_json``)."""
     return click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout, nothing more.")(
@@ -134,6 +150,25 @@ def emit_table(rows: Iterable[Sequence[str]], columns: Sequence[str]) -> None:
             cell + " " * (width - width_of(cell)) for cell, width in zip(cells, widths, strict=True)
         )
         click.echo(line.rstrip())
+
+
+def emit_lines(rows: Iterable[Mapping[str, Any]]) -> None:
+    """Print one JSON object per line on stdout."""
+    for row in rows:
+        click.echo(json.dumps(row, ensure_ascii=False))
+
+
+def emit_csv(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> None:
+    """Print RFC 4180 CSV with a header on stdout; lists and records stand in a cell as JSON."""
+    import csv
+
+    writer = csv.writer(sys.stdout)
+    writer.writerow(columns)
+    for row in rows:
+        cells = (row.get(name) for name in columns)
+        writer.writerow(
+            [json.dumps(c, ensure_ascii=False) if isinstance(c, (list, dict)) else c for c in cells]
+        )
 
 
 def console() -> Console:

@@ -107,6 +107,8 @@ class Draft(Record):
     """One per ``## n · title`` of the body."""
     candidates: tuple[Candidate, ...] = ()
     """Below the threshold, with reasons."""
+    taken_from: str = ""
+    """``curator/date-slug#n``: the entry this draft was made of by `kb move`; empty for all others."""
 
 
 class WordRule(Record):

@@ -1,0 +1,57 @@
+"""``kb move``: drafts from stage to stage, with a reason in the log."""
+
+from __future__ import annotations
+
+import click
+
+from kb.cli.shared import acting_person, dry_run_option, emit_json, json_option, open_base
+from kb.vocab import STAGES
+
+
+@click.command()
+@click.argument("ids", nargs=-1, required=True, metavar="ID…")
+@click.option("--to", "stage", type=click.Choice(STAGES), required=True, help="Where to.")
+@click.option("--reason", required=True, help="Why; kept in the log.")
+@dry_run_option
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context, ids: tuple[str, ...], stage: str, reason: str, dry_run: bool, as_json: bool
+) -> None:
+    r"""Move drafts, or one entry of a draft, to another stage: inbox, review, published.
+
+    A stage cannot be skipped. An entry ``…#4`` is taken out into a draft of its own. All IDs move or none does.
+
+    \b
+    kb move jay/2026-06-10-kv-serve --to review --reason "worth a second pair of eyes"
+    kb move jay/2026-06-10-kv-serve#4 --to review --reason "the others can wait"
+    """
+    from kb import clock
+    from kb.stages import move, plan_move
+
+    base = open_base(ctx)
+    if dry_run:
+        done = [plan_move(base, name, stage) for name in ids]
+    else:
+        with base.writing("kb move"):
+            for name in ids:
+                plan_move(base, name, stage)
+            who, at = acting_person(base), clock.stamp(clock.now())
+            done = [move(base, name, stage, reason=reason, who=who, at=at) for name in ids]
+    rows = [
+        {
+            "id": one.id,
+            "draft": one.draft,
+            "from": one.from_stage,
+            "to": one.to_stage,
+            "path": base.relative(one.path),
+            "seq": one.seq,
+        }
+        for one in done
+    ]
+    if as_json:
+        emit_json(rows)
+        return
+    for one, row in zip(done, rows, strict=True):
+        would = "would move" if dry_run else f"moved ({one.seq})"
+        click.echo(f"{one.id}: " + (f"in {stage} already" if one.is_done else f"{would} to {row['path']}"))
