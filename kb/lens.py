@@ -110,7 +110,8 @@ def query(base: Base, statement: str, *, time_limit_s: float = TIME_LIMIT_S) -> 
     with connect(base) as connection, _explained(statement):
         _only_reads(connection, statement)
         with _limited(connection, time_limit_s):
-            return _answer(connection.execute(statement))
+            done = connection.execute(statement)
+            return _answer(done.description, done.fetchmany(MAX_ROWS + 1))
 
 
 def filter_rows(
@@ -123,7 +124,9 @@ def filter_rows(
         CannotRun: It needs more than a query may.
     """
     with connect(base, [name]) as connection, _explained(where), _limited(connection, time_limit_s):
-        return _answer(connection.table(name).filter(where)).rows
+        # as a filter of a relation: there only an expression parses, nothing that ends it and goes on
+        matching = connection.table(name).filter(where).limit(MAX_ROWS + 1)
+        return _answer(matching.description, matching.fetchall()).rows
 
 
 def _only_reads(connection: duckdb.DuckDBPyConnection, statement: str) -> None:
@@ -178,11 +181,10 @@ def _shown(statement: str) -> str:
     return line if len(line) <= 60 else line[:59] + "…"  # noqa: PLR2004  fits a terminal's line
 
 
-def _answer(result: Any) -> Answer:
-    described = result.description or []
+def _answer(description: Any, rows: list[Any]) -> Answer:
+    described = description or []
     names = _distinct([str(column[0]) for column in described])
     is_json = [str(column[1]) == "JSON" for column in described]
-    rows = result.fetchmany(MAX_ROWS + 1)
     if len(rows) > MAX_ROWS:
         raise CannotRun(
             "no answer",
