@@ -131,7 +131,7 @@ def _mend_tail(out: Any, torn: Path) -> None:
         return
     try:
         json.loads(tail)
-    except ValueError:
+    except (ValueError, RecursionError):
         torn.mkdir(parents=True, exist_ok=True)
         _write_synced(torn / sha256(tail)[:16], tail)
         out.truncate(size - len(tail))
@@ -156,7 +156,7 @@ def read_lines(path: Path, bad: list[BadLine] | None = None) -> Iterator[tuple[i
                 continue
             try:
                 value = json.loads(raw)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 why = f"not JSON: {error}"
             else:
                 if isinstance(value, dict):

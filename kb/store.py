@@ -338,7 +338,7 @@ class Base:
     def _json(self, path: Path) -> dict[str, Any]:
         try:
             value = json.loads(read_bytes(path, limit=64 << 20))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise BadConfig(f"{path}: not read", cause=str(error), remedy="restore it from git") from error
         if not isinstance(value, dict):
             raise BadConfig(
