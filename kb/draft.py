@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -16,6 +17,8 @@ from kb.files import decode_text, read_bytes
 from kb.model import Draft
 from kb.store import MAX_PAGE_BYTES, STAGE_FOLDERS, Base
 
+MAX_FRONT_MATTER = 1 << 20
+"""Longest front matter that is parsed, in characters."""
 STAGE_ORDER = {"dropped": 0, "inbox": 1, "review": 2, "published": 3}
 """How far a stage is; an item's stage is the furthest of the drafts that hold it."""
 
@@ -94,6 +97,7 @@ def split_front_matter(text: str, name: str) -> tuple[dict[str, Any] | None, str
     import yaml
 
     source = text[4 : 4 + end.start()].lstrip("\n")
+    _refuse_bomb(source, name)
     try:
         value = yaml.safe_load(source)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
@@ -108,6 +112,39 @@ def split_front_matter(text: str, name: str) -> tuple[dict[str, Any] | None, str
             f"{name}:1: not read", cause="its front matter is no mapping", remedy="write key: value lines"
         )
     return value, text[4 + end.end() :]
+
+
+def _refuse_bomb(source: str, name: str) -> None:
+    """Aliases can make a few lines of YAML into gigabytes, and no draft needs them."""
+    if len(source) > MAX_FRONT_MATTER:
+        raise BadInput(
+            f"{name}:1: not read",
+            cause=f"its front matter has {len(source):,} characters, more than {MAX_FRONT_MATTER:,}",
+            remedy="shorten it",
+        )
+    if re.search(r"(?:^|[\s\[{,:-])\*[\w-]+\s*(?:[,\]}\n]|$)", source) and "&" in source:
+        raise BadInput(
+            f"{name}:1: not read", cause="its front matter uses YAML aliases", remedy="write it out"
+        )
+
+
+def front_matter(draft: Draft) -> str:
+    """Front matter of a new draft, ``---`` lines included: ids quoted, one line per entry, the same bytes every time."""
+    values = draft.to_json()
+    lines = ["---", f"kb: {values['kb']}"]
+    lines.extend(f"{key}: {_quoted(values[key])}" for key in ("curator", "date"))
+    if draft.origin is not None:
+        lines.append(f"origin: {_quoted(values['origin'])}")
+    for key in ("entries", "candidates"):
+        lines.append(f"{key}:" if values[key] else f"{key}: []")
+        lines.extend(f"  - {_quoted(value)}" for value in values[key])
+    return "\n".join([*lines, "---"]) + "\n"
+
+
+def _quoted(value: Any) -> str:
+    """A value as JSON, which YAML reads the same way; what YAML cannot hold is escaped."""
+    text = json.dumps(value, ensure_ascii=False)
+    return re.sub("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]", lambda m: f"\\u{ord(m.group()):04x}", text)
 
 
 def read_draft(path: Path) -> tuple[Draft | None, str]:
