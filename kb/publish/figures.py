@@ -80,7 +80,7 @@ def draw(figure: Figure, language: str) -> bytes:
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure as Canvas
 
-    with mpl.rc_context():
+    with mpl.rc_context(), _quiet():
         mpl.rcdefaults()
         mpl.rcParams.update(STYLE)
         rows = len(figure.series)
@@ -96,10 +96,10 @@ def draw(figure: Figure, language: str) -> bytes:
         axes.set_title(title, loc="left", fontsize=10.5)
         _label(axes, figure, language)
         drop = 0.5 / (height * (1 - below) - above)
-        axes.legend(loc="upper left", bbox_to_anchor=(-0.02, -drop), ncols=1, borderaxespad=0)
+        if figure.series:
+            axes.legend(loc="upper left", bbox_to_anchor=(-0.02, -drop), ncols=1, borderaxespad=0)
         out = io.BytesIO()
-        with _quiet():
-            canvas.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+        canvas.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
     return _finish(out.getvalue(), figure, language)
 
 
@@ -174,7 +174,9 @@ def _quiet() -> Iterator[None]:
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*missing from (?:current )?font.*")
-            warnings.filterwarnings("ignore", message=".*(?:no positive values|non-positive).*")
+            warnings.filterwarnings(
+                "ignore", message=".*(?:no positive values|non-positive|No artists with labels).*"
+            )
             yield
     finally:
         logger.setLevel(level)
