@@ -23,6 +23,17 @@ def verb_names() -> list[str]:
     return sorted(p.stem for p in VERBS.glob("*.py") if not p.stem.startswith("_"))
 
 
+def keep_examples(command: click.Command) -> click.Command:
+    r"""Let raw docstrings mark their examples: ``\b`` on a line of its own keeps the lines below as they are."""
+    for text in ("help", "epilog"):
+        if value := getattr(command, text, None):
+            setattr(command, text, value.replace("\\b\n", "\b\n"))
+    if isinstance(command, click.Group):
+        for part in command.commands.values():
+            keep_examples(part)
+    return command
+
+
 class VerbGroup(click.Group):
     """A group that imports a verb only when it is asked for, so that one verb never loads another's libraries."""
 
@@ -34,7 +45,7 @@ class VerbGroup(click.Group):
             return None
         command = importlib.import_module(f"kb.cli.verbs.{cmd_name}").command
         assert isinstance(command, click.Command)  # noqa: S101  a unit's contract, tested by tests/cli
-        return command
+        return keep_examples(command)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[Any, Any, list[str]]:
         import difflib
@@ -79,6 +90,9 @@ def cli(ctx: click.Context, folder: str | None) -> None:
     Answers go to stdout, everything else to stderr. Exit codes: kb explain.
     """
     ctx.obj = folder
+
+
+keep_examples(cli)
 
 
 def print_error(error: KbError) -> None:

@@ -41,7 +41,11 @@ CODES: dict[int, tuple[str, str]] = {
 @click.argument("code", type=int, required=False)
 @json_option
 def command(code: int | None, as_json: bool) -> None:
-    """Say what an exit CODE means and what to do next; without CODE, all of them."""
+    r"""Say what an exit CODE means and what to do next; without CODE, all of them.
+
+    \b
+    kb explain 3
+    """
     if code is not None and code not in CODES:
         raise NothingMatches(
             f"exit code {code}: kb never ends with it",
