@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kb.cli.root import run
 from kb.errors import NothingMatches, WrongUse
 from kb.repro.sim.shapes import find_hardware, find_model, hardware, models
-from kb.repro.sizing import size
+from kb.repro.sim.sizing import size
 
 H100 = find_hardware("h100")
 

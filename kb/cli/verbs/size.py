@@ -32,7 +32,7 @@ def command(
     kb size llama-3-70b --gpu h100 --weights fp8 --context 4096 --batch 6
     """
     from kb.repro.sim.shapes import find_hardware, find_model
-    from kb.repro.sizing import size
+    from kb.repro.sim.sizing import size
 
     result = size(
         find_model(model), find_hardware(gpu_name), context=context, batch=batch, weights=weights, kv=kv,

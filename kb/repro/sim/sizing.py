@@ -2,7 +2,7 @@
 
 Source of the formula beside ours: the sizing rule of the guide at iternal.ai (parameters × bytes + KV cache + overhead),
 as far as it could be read. Ours differs where shapes do: grouped heads, latent attention, sliding windows, 16-bit
-embeddings in quantised checkpoints. This file is no reproduction; `kb size` prints it.
+embeddings in quantised checkpoints. `kb size` prints it.
 """
 
 from __future__ import annotations
