@@ -22,7 +22,7 @@ _BARE_FENCE = re.compile(rf"(.*[:：])\s+({LANGUAGES})\s+(?=[#$>]\s)(.*)", re.IG
 _SHORT_KEY = r"(?=[^\s:：,，。；;（(]{1,14}[:：])"
 
 
-def check_text(text: str, name: str) -> None:
+def check_text(text: str, name: str, first: int = 1) -> None:
     """Refuse what is no text for people.
 
     Raises:
@@ -30,7 +30,7 @@ def check_text(text: str, name: str) -> None:
     """
     if not text.strip():
         raise BadInput(f"{name}: not read", cause="it is empty", remedy="give a draft with text in it")
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in enumerate(text.split("\n"), first):
         if bad := re.search("[\x00-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f]", line.removesuffix("\r")):
             raise BadInput(
                 f"{name}:{number}: not read",
@@ -39,15 +39,16 @@ def check_text(text: str, name: str) -> None:
             )
 
 
-def logical_lines(text: str) -> tuple[list[Line], list[Unreadable]]:
+def logical_lines(text: str, first: int = 1) -> tuple[list[Line], list[Unreadable]]:
     """Logical lines of a text, blank ones left out, and what could not be taken apart.
 
     Args:
         text: Without front matter; line endings of any kind.
+        first: Number of its first line in the file.
     """
     unreadable: list[Unreadable] = []
     physical: list[tuple[int, str]] = []
-    for number, raw in enumerate(re.split(r"\r\n|\r|\n", text), 1):
+    for number, raw in enumerate(re.split(r"\r\n|\r|\n", text), first):
         clean = _HIDDEN.sub("", unicodedata.normalize("NFC", raw)).rstrip()
         if _HIDDEN.search(raw):
             unreadable.append(Unreadable(number, "invisible or direction-changing characters were taken out"))
@@ -104,47 +105,58 @@ def _code_and_rest(number: int, code: list[str], language: str, rest: str) -> li
     return [Line(number, body, "code", mark=mark), *_text(number, rest)]
 
 
+class _Torn:
+    """A table being read: how many columns it has, and the cells of a row that is not complete yet."""
+
+    def __init__(self) -> None:
+        self.columns, self.start, self.pieces, self.is_cut = 0, 0, 0, False
+        self.cells: list[str] = []
+
+    def takes(self, text: str) -> bool:
+        """Whether a line belongs to the table: it ends in a bar, or begins with one and was cut."""
+        return text.endswith("|") or (bool(self.columns) and text.startswith("|"))
+
+    def add(self, number: int, text: str) -> None:
+        if not self.cells:
+            self.start, self.pieces = number, 0
+        self.pieces += 1
+        inner = text.removeprefix("|").removesuffix("|")
+        self.cells += [cell.strip() for cell in re.split(r"(?<!\\)\|", inner)]
+        self.is_cut = not text.endswith("|")
+
+    def row(self, unreadable: list[Unreadable]) -> Iterator[Line]:
+        """The row gathered so far, if any; what is odd about it is noted."""
+        if not self.cells:
+            return
+        if len(self.cells) != self.columns:
+            why = f"a table row with {len(self.cells)} of {self.columns} cells"
+            unreadable.append(Unreadable(self.start, why))
+        elif self.pieces > 1:
+            unreadable.append(Unreadable(self.start, f"a table row torn into {self.pieces} lines was joined"))
+        yield Line(self.start, " | ".join(self.cells), "row")
+        self.cells = []
+
+
 def _rows(lines: list[Line], unreadable: list[Unreadable]) -> Iterator[Line]:
     """Join torn table rows: inside a table, cells are gathered until a row has as many as the table has columns."""
-    columns, cells, start, parts = 0, [""], 0, 0
+    table = _Torn()
     for line in lines:
         text = line.text.strip()
-        is_piece = line.kind == "text" and text.endswith("|")
-        if not is_piece and cells != [""] and columns:
-            yield Line(start, _row(cells), "row")
-            unreadable.append(Unreadable(start, f"a table row with {len(cells)} of {columns} cells"))
-            cells = [""]
-        if not is_piece:
-            columns = 0
+        if line.kind != "text" or not table.takes(text):
+            yield from table.row(unreadable)
+            table.columns = 0
             yield line
             continue
-        new = [cell.strip() for cell in re.split(r"(?<!\\)\|", text.strip("|") if text != "|" else "")]
-        if text.startswith("|") and cells != [""]:
-            yield Line(start, _row(cells), "row")
-            unreadable.append(Unreadable(start, f"a table row with {len(cells)} of {columns} cells"))
-            cells = [""]
-        if text.startswith("|") and not columns:
-            columns = len(new)
-            yield Line(line.number, _row(new), "row")
-            continue
-        if not columns:
+        if not table.columns and not text.startswith("|"):
             yield line
             continue
-        start = line.number if cells == [""] else start
-        parts = 1 if cells == [""] else parts + 1
-        cells = new if cells == [""] else cells + new
-        if len(cells) >= columns:
-            yield Line(start, _row(cells), "row")
-            if parts > 1:
-                unreadable.append(Unreadable(start, f"a table row torn into {parts} lines was joined"))
-            cells = [""]
-    if cells != [""]:
-        yield Line(start, _row(cells), "row")
-        unreadable.append(Unreadable(start, f"a table row with {len(cells)} of {columns} cells"))
-
-
-def _row(cells: list[str]) -> str:
-    return " | ".join(cells)
+        if text.startswith("|") and not table.is_cut:
+            yield from table.row(unreadable)
+        table.add(line.number, text)
+        table.columns = table.columns or len(table.cells)
+        if len(table.cells) >= table.columns and not table.is_cut:
+            yield from table.row(unreadable)
+    yield from table.row(unreadable)
 
 
 def cells_of(line: Line) -> list[str]:
@@ -191,7 +203,7 @@ def _decoration(text: str) -> tuple[int, Literal["text", "bullet", "number"], st
     text = text.expandtabs(4)
     if found := _BULLET.match(text):
         return len(found.group(1)) // 4, "bullet", "", text[found.end() :]
-    if FIELD.fullmatch(text) is None and (found := _NUMBERED.match(text)) and found.group(1):
+    if FIELD.fullmatch(text) is None and (found := _NUMBERED.match(text)):
         return len(found.group(1)) // 4, "number", found.group(2), text[found.end() :]
     return 0, "text", "", text.strip()
 

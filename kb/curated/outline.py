@@ -52,12 +52,13 @@ def find_headings(lines: list[Line]) -> list[Heading]:
     numbered: list[Heading] = []
     sections: list[Heading] = []
     for index, line in enumerate(lines):
-        if line.kind != "text" or line.level or len(line.text) > MAX_HEADING:
+        if line.kind not in {"text", "number"} or line.level or len(line.text) > MAX_HEADING:
             continue
         after = lines[index + 1] if index + 1 < len(lines) else None
-        if heading := _entry_heading(index, line.text):
+        text = f"{line.mark}. {line.text}" if line.kind == "number" else line.text
+        if heading := _entry_heading(index, text):
             numbered.append(heading)
-        elif heading := _section_heading(index, line.text, after):
+        elif line.kind == "text" and (heading := _section_heading(index, line.text, after)):
             sections.append(heading)
     return sorted(_entries(numbered, sections, lines) + sections, key=lambda h: h.index)
 

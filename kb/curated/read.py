@@ -24,18 +24,19 @@ LEAST_VERDICT = 0.3
 """Similarity from which a line of the verdict summary is taken to speak of an entry."""
 
 
-def read_curated(text: str, name: str) -> Curated:
+def read_curated(text: str, name: str, first: int = 1) -> Curated:
     """Read a curator's text (front matter already taken off).
 
     Args:
         text: The text; any line endings.
         name: For errors.
+        first: Number of the text's first line in its file.
 
     Raises:
         BadInput: Empty, or with control characters.
     """
-    check_text(text, name)
-    lines, unreadable = logical_lines(text)
+    check_text(text, name, first)
+    lines, unreadable = logical_lines(text, first)
     headings = find_headings(lines)
     parts, preamble = _parts(lines, headings, unreadable)
     sections = [p for p in parts if isinstance(p, Section)]

@@ -198,8 +198,9 @@ def _read(path: Path, *, curator: str | None, date: str | None, slug: str | None
         )
     data = read_bytes(path, limit=MAX_DRAFT_BYTES)
     text = decode_text(data, path.name)
-    values, body = split_front_matter(text.replace("\r\n", "\n"), path.name)
-    curated = read_curated(body, path.name)
+    text = text.replace("\r\n", "\n")
+    values, body = split_front_matter(text, path.name)
+    curated = read_curated(body, path.name, 1 + text[: len(text) - len(body)].count("\n"))
     told = {k: str(v) for k, v in (values or {}).items() if k in {"curator", "date"} and v is not None}
     who, who_note = _one_of("curator", told.get("curator", "") or curated.curator, curator)
     day, day_note = _one_of("date", read_day(told.get("date", "")) or curated.date, date)

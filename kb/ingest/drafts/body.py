@@ -41,25 +41,27 @@ def to_markdown(curated: Curated) -> str:
     for part in curated.parts:
         if isinstance(part, Entry):
             blocks.append(f"## {part.n} · {inline(part.title)}")
-            blocks.append("\n".join(_facts(part, chinese=chinese)))
+            blocks.extend(_blocks([*_facts(part, chinese=chinese), *part.lines]))
         elif inline(part.title) != inline(curated.title):
             blocks.append(f"## {inline(part.title)}")
-        blocks.extend(_blocks(part.lines))
+        if not isinstance(part, Entry):
+            blocks.extend(_blocks(part.lines))
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
-def _facts(entry: Entry, *, chinese: bool) -> Iterator[str]:
+def _facts(entry: Entry, *, chinese: bool) -> Iterator[Line]:
     """What the heading and the reference list say of an entry, as fields."""
-    colon, language = ("：", 0) if chinese else (": ", -1)
+    colon = "：" if chinese else ": "
     if entry.stars is not None and not entry.value("stars"):
         name = FIELDS["stars"][0] if chinese else "Rating"
-        yield f"- {name}{colon}{STARS[0] * entry.stars} {inline(entry.label)}".rstrip()
+        stars = f"{name}{colon}{STARS[0] * entry.stars} {entry.label}".rstrip()
+        yield Line(entry.line, stars, "bullet")
     written = " ".join(f.value for f in entry.fields if f.key == "link")
     for work in entry.works:
         url = entry.urls[0] if entry.urls and work is entry.works[0] else work.url
         if work.url and url not in written and not (written and work is entry.works[0]):
-            name = FIELDS["link"][0] if chinese else FIELDS["link"][language].replace("address", "Link")
-            yield f"- {name}{colon}{url}"
+            name = FIELDS["link"][0] if chinese else "Link"
+            yield Line(entry.line, f"{name}{colon}{url}", "bullet")
 
 
 def _blocks(lines: Sequence[Line]) -> Iterator[str]:
