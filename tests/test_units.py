@@ -32,6 +32,14 @@ def functions(path):
     return {node.name: node for node in parse(path).body if isinstance(node, ast.FunctionDef)}
 
 
+def kind_in(path):
+    """The literal ``KIND`` of a source module."""
+    values = [
+        n.value for n in parse(path).body if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "KIND"
+    ]
+    return ast.literal_eval(values[0])
+
+
 @functools.cache
 def text_of_tests(folder):
     return "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / folder).rglob("*.py")))
@@ -72,10 +80,7 @@ def test_a_kind_of_source_has_its_name_and_two_functions(path):
     from kb.ingest.contract import kinds
 
     assert {"fetch", "to_entry"} <= set(functions(path))
-    assert any(
-        kind.replace("_", "-") == path.stem.replace("_", "-") or path.stem.startswith(kind)
-        for kind in kinds()
-    )
+    assert kinds()[kind_in(path)].__name__ == f"kb.ingest.sources.{path.stem}"
 
 
 @pytest.mark.parametrize("path", units("kb/triage/rules"), ids=name_of)
