@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from pydantic import ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator
 
 from kb.errors import BadConfig
 from kb.model import Record
@@ -83,11 +83,37 @@ class UserSettings(Record):
     """Who acts, in drafts and the log. ``KB_CURATOR``."""
     lang: Literal["", "zh", "en"] = ""
     """Language of messages. ``KB_LANG``."""
+    replay: str = ""
+    """Address of a local replay server that answers for every host, ``http://127.0.0.1:PORT``. ``KB_REPLAY``."""
     offline: bool = False
     """Refuse every request that leaves this machine. ``KB_OFFLINE``."""
+    remote: str = ""
+    """Where sync pushes: an address, or a remote of the clone. Empty: what the clone follows. ``KB_REMOTE``."""
+    branch: str = ""
+    """Branch sync pushes to. Empty: the remote's default branch. ``KB_BRANCH``."""
+    owned: tuple[str, ...] = ()
+    """Clones that belong to the scheduled job, which may bring their files up to date. ``KB_OWNED``, comma-separated."""
+    sync_name: str = "kb sync"
+    """Name on sync's commits. ``KB_SYNC_NAME``."""
+    sync_email: str = "kb-sync@localhost"
+    """Address on sync's commits; by it sync knows its own. ``KB_SYNC_EMAIL``."""
+    sync_tries: int = Field(default=8, ge=1, le=100)
+    """Pushes that may lose a race before sync gives up. ``KB_SYNC_TRIES``."""
+    signing_key: str = ""
+    """Key to sign sync's commits with; empty: unsigned. ``KB_SIGNING_KEY``."""
+    signing_format: Literal["openpgp", "ssh", "x509"] = "openpgp"
+    """Kind of ``signing_key``. ``KB_SIGNING_FORMAT``."""
+    credential_helper: str = ""
+    """git credential helper for the remote. ``KB_CREDENTIAL_HELPER``."""
+    ssh_command: str = ""
+    """Program for ssh remotes, as git's ``core.sshCommand``. ``KB_SSH_COMMAND``."""
+    notify: str = ""
+    """Program that is told of new verdicts, held blocks and failed syncs; must be in ``allow``. ``KB_NOTIFY``."""
+    not_secret: tuple[str, ...] = ()
+    """Digests that sync printed for texts that only look like secrets. ``KB_NOT_SECRET``, comma-separated."""
 
 
-LISTS = frozenset({"allow_private", "allow"})
+LISTS = frozenset({"allow_private", "allow", "owned", "not_secret"})
 
 
 def user_folder() -> Path:
@@ -115,10 +141,11 @@ def load_user(environ: Mapping[str, str] | None = None) -> UserSettings:
     environ = os.environ if environ is None else environ
     path = user_folder() / "config.toml"
     values: dict[str, Any] = read_toml(path) if path.is_file() else {}
-    listed = user_folder() / "allow"
-    if listed.is_file():
-        lines = listed.read_text(encoding="utf-8").splitlines()
-        values.setdefault("allow", [x.strip() for x in lines if x.strip() and not x.startswith("#")])
+    for key in ("allow", "owned"):
+        listed = user_folder() / key
+        if listed.is_file():
+            lines = listed.read_text(encoding="utf-8").splitlines()
+            values.setdefault(key, [x.strip() for x in lines if x.strip() and not x.startswith("#")])
     for key in UserSettings.model_fields:
         given = environ.get(f"KB_{key.upper()}")
         if given is None or given == "":

@@ -142,9 +142,7 @@ def _is_noise(host: str, name: str, value: str) -> bool:
         return value.lower().startswith(("rss", "email", "twitter", "weibo", "wechat"))
     if low in AMP:
         return low == "amp" or low.startswith("amp_") or low == "usqp" or value.lower() == "amp"
-    if low in LONG_SECRETS:
-        return len(value) >= SECRET_CHARS
-    return low in TRACKING or low in SECRETS or low.startswith(TRACKING_PREFIXES)
+    return low in TRACKING or _is_secret(name, value) or low.startswith(TRACKING_PREFIXES)
 
 
 def _unwrapped(host: str, path: str, query: list[tuple[str, str]]) -> str | None:
@@ -192,3 +190,22 @@ def same_site(one: str, other: str) -> bool:
     """
     a, b = (url_parts(url)[0].removeprefix("www.") for url in (one, other))
     return bool(a and b) and (a == b or a.endswith(f".{b}") or b.endswith(f".{a}"))
+
+
+def without_secrets(url: str) -> str:
+    """An address for messages: credentials and parameters with secrets are left out, nothing else changes."""
+    try:
+        parts = urlsplit(url)
+        pairs = parse_qsl(parts.query, keep_blank_values=True, errors="surrogateescape")
+    except ValueError:
+        return "".join(c for c in url if c.isprintable())[:200]
+    place = parts.netloc.rpartition("@")[2]
+    if any(_is_secret(name, value) for name, value in pairs):
+        kept = [(name, "…" if _is_secret(name, value) else value) for name, value in pairs]
+        parts = parts._replace(query="&".join(f"{name}={value}" for name, value in kept))
+    return parts._replace(netloc=place).geturl()
+
+
+def _is_secret(name: str, value: str) -> bool:
+    low = name.lower()
+    return low in SECRETS or (low in LONG_SECRETS and len(value) >= SECRET_CHARS)

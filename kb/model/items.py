@@ -72,6 +72,12 @@ class SourceConfig(Record):
     """For kinds that search: ``cat:cs.DC``, words."""
     ids: tuple[str, ...] = ()
     """For kinds that look up: arXiv ids."""
+    page: int = Field(default=0, ge=0, le=2000)
+    """Entries per request, for kinds that page; 0 for the kind's own default."""
+    limit: int = Field(default=0, ge=0)
+    """Most entries taken in one run; 0 for no limit."""
+    mode: str = ""
+    """How the kind reads it: ``linkblog`` (the link is someone else's), ``cross`` (arXiv cross-lists too), ``primary``."""
     zone: str = "UTC"
     """IANA zone of dates that carry none."""
     topics: tuple[str, ...] = ()

@@ -1,0 +1,211 @@
+"""Turns entries into items: is the work known, is it new, is it in the window, did its text change?"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass, field
+
+from kb.clock import stamp
+from kb.files import digest
+from kb.ingest.arxiv_calendar import earliest_announcement
+from kb.ingest.contract import SUMMARY_CHARS, Entry, Task, Window, one_line
+from kb.ingest.dates import ReadDate
+from kb.ingest.known import Known
+from kb.model import DateStamp, Item
+from kb.store import Base
+
+MASS = 0.8
+"""Share of a known feed's posts that are unknown and old: then its ids changed, and nothing is news."""
+MASS_LEAST = 5
+
+
+@dataclass
+class Taken:
+    """What a source's entries became."""
+
+    new: list[Item] = field(default_factory=list)
+    updated: list[Item] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
+    """Works in the base that the answer spoke of."""
+
+
+class Committer:
+    """Judges entries against what is known and appends what is new.
+
+    Args:
+        base: Where items go.
+        known: What is there.
+        window: Days that count.
+        dry_run: Judge, write nothing.
+    """
+
+    def __init__(self, base: Base, known: Known, window: Window, *, dry_run: bool) -> None:
+        self.base = base
+        self.known = known
+        self.window = window
+        self.dry_run = dry_run
+        self._at = stamp(window.now)
+        self._batch: dict[tuple[str, str], Item] = {}
+        """Items of this source, by (id, version); with ``dry_run`` also those of the sources before."""
+
+    def take(self, task: Task, entries: list[Entry], explained: list[str]) -> Taken:
+        """Judge one source's entries, append what is new and fill in its report."""
+        if not self.dry_run:
+            self._batch = {}
+        facts = self.known.source_facts(task.config.name)
+        taken = Taken()
+        for entry in entries:
+            self._judge(task, entry, facts, taken, explained)
+        if self._ids_changed(task, entries, taken, facts):
+            return Taken()
+        self._look_for_gap(task, entries, taken, facts)
+        if (items := [*taken.new, *taken.updated]) and not self.dry_run:
+            with self.base.writing("kb ingest"):
+                self.known.append(items)
+        return taken
+
+    def _judge(
+        self, task: Task, entry: Entry, facts: tuple[int, str, str], taken: Taken, explained: list[str]
+    ) -> None:
+        report = task.report
+        work, key = self.known.canonical(entry.id, entry.aliases)
+        if key:
+            explained.append(f"{task.config.name}: {entry.id} is {work}, known by {key}")
+        if work in self.known.dropped:
+            report.dropped += 1
+            return
+        before = self._batch.get((work, entry.version))
+        seen = self.known.get(work, entry.version) if before is None else None
+        content = _content(entry)
+        if before is not None or (
+            seen and (seen.content == content or not _may_update(seen.source, task.config.name))
+        ):
+            report.known += 1
+            taken.ids.append(work)
+            return
+        is_known = seen is not None or self.known.has(work) or any(work == other for other, _ in self._batch)
+        if not is_known and not self._counts(task, entry, facts):
+            report.outside += 1
+            return
+        item = self._item(task, entry, work, content)
+        self._batch[work, entry.version] = item
+        taken.ids.append(work)
+        if is_known:
+            report.updated += 1
+            taken.updated.append(item)
+        else:
+            report.new += 1
+            taken.new.append(item)
+        for notice in entry.notices:
+            report.note(f"{work}: {notice}")
+
+    def _counts(self, task: Task, entry: Entry, facts: tuple[int, str, str]) -> bool:
+        """Whether an unknown work belongs to the days that were asked for."""
+        if entry.wanted or task.wanted:
+            return True
+        if entry.announced is not None:
+            return self.window.holds(entry.announced[0])
+        if entry.submitted is None:
+            return True  # undated stays undated: it counts once, when it is first seen
+        return self._paper_counts(entry.submitted[0], facts)
+
+    def _paper_counts(self, submitted: ReadDate, facts: tuple[int, str, str]) -> bool:
+        """Whether a paper of which only the submission is known can have been announced in these days."""
+        if self.window.since is None and self.window.until is None:
+            return True
+        if submitted.moment is None:
+            return self.window.holds(submitted)
+        earliest = earliest_announcement(submitted.moment)
+        if self.window.until is not None and earliest >= self.window.end:
+            return False
+        # a paper that could have been announced while we already followed the source, and was not, was held back
+        followed = dt.datetime.fromisoformat(facts[2]) if facts[0] and facts[2] else None
+        return earliest >= self.window.start or (followed is not None and earliest >= followed)
+
+    def _item(self, task: Task, entry: Entry, work: str, content: str) -> Item:
+        first = self.known.first_seen(work) or next(
+            (item.first_seen.at for (other, _), item in self._batch.items() if other == work), self._at
+        )
+        aliases = dict.fromkeys(entry.aliases)
+        if work != entry.id:
+            aliases[entry.id] = None
+        return Item(
+            id=work,
+            version=entry.version,
+            source=task.config.name,
+            url=entry.url,
+            aliases=tuple(alias for alias in aliases if alias != work),
+            title=entry.title,
+            authors=entry.authors[:200],
+            submitted=_stamp(entry.submitted),
+            updated=_stamp(entry.updated),
+            announced=_stamp(entry.announced),
+            first_seen=DateStamp(at=first, field="first_seen"),
+            summary=one_line(entry.text, SUMMARY_CHARS),
+            content_sha256=content,
+            fetched_at=self._at,
+            losses=entry.losses,
+            notices=entry.notices,
+            links=entry.links,
+        )
+
+    def _ids_changed(
+        self, task: Task, entries: list[Entry], taken: Taken, facts: tuple[int, str, str]
+    ) -> bool:
+        """Whether a followed feed suddenly calls its old posts by new ids (a migration)."""
+        old = [
+            item
+            for item in taken.new
+            if item.announced and facts[1] and item.announced.at[:10] <= facts[1][:10]
+        ]
+        if facts[0] < MASS_LEAST or len(old) < MASS_LEAST or len(old) < MASS * len(entries):
+            return False
+        report = task.report
+        report.fail(
+            "mass-id-change",
+            f"{len(old)} of {len(entries)} posts are unknown and not newer than what is known: the feed changed its ids; "
+            "nothing was taken",
+        )
+        report.new = report.updated = 0
+        report.unusable += len(taken.new) + len(taken.updated)
+        return True
+
+    def _look_for_gap(
+        self, task: Task, entries: list[Entry], taken: Taken, facts: tuple[int, str, str]
+    ) -> None:
+        report = task.report
+        dates = [entry.announced[0].day.isoformat() for entry in entries if entry.announced]
+        is_full = task.config.kind in {"feed", "github_releases"} and dates and facts[0] and not report.known
+        if is_full and len(taken.new) == len(entries) and facts[1] and min(dates) > facts[1][:10]:
+            report.fail(
+                "partial",
+                f"{len(entries)}-item feed, no known id: items between {facts[1][:10]} and {min(dates)} may be missing",
+            )
+
+
+def _may_update(owner: str, source: str) -> bool:
+    """A work belongs to the source that gave it first; what was only named by a draft is taken over by any source."""
+    return owner == source or owner.startswith("draft:")
+
+
+def _content(entry: Entry) -> str:
+    """Digest of what makes an entry new when it changes; ``updated`` alone does not, feeds stamp it at will."""
+    return digest(
+        [
+            entry.title,
+            entry.authors,
+            entry.text,
+            [_iso(entry.submitted), _iso(entry.announced)],
+            entry.notices,
+            entry.links,
+            sorted(entry.losses.items()),
+        ]
+    )
+
+
+def _iso(date: tuple[ReadDate, str] | None) -> str:
+    return "" if date is None else (date[0].moment or date[0].day).isoformat()
+
+
+def _stamp(date: tuple[ReadDate, str] | None) -> DateStamp | None:
+    return date[0].stamp(date[1]) if date else None

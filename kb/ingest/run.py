@@ -1,0 +1,234 @@
+"""One network ingest: every source asked, every entry accounted for, every result told with its reason.
+
+Sources are fetched side by side and committed one after another in name order, so what is written does not depend on
+who answered first. A source that fails stops no other, and what it gave before it failed is kept. Items are appended
+first, validators stored last: a crash in between costs a request, never an item.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import datetime as dt
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kb.clock import now, stamp
+from kb.errors import CannotRun, KbError, WrongUse, worst
+from kb.http import Client, NoAnswer
+from kb.ingest import validators
+from kb.ingest.arxiv_calendar import why_quiet
+from kb.ingest.commit import Committer
+from kb.ingest.contract import Entry, Report, Skip, Task, Window, kind_of
+from kb.ingest.known import Known
+from kb.ingest.tombstones import record_deletions
+from kb.lock import LONG_WAIT_S, hold
+from kb.model import Item, SourceConfig
+from kb.store import Base
+from kb.vocab import FINE_STATUS
+
+WORKERS = 8
+"""Sources fetched side by side; one host is never asked twice at once more often than its pace."""
+FINE = FINE_STATUS | {"moved", "withdrawn"}
+"""Statuses that need no rerun: the answer came, and the report says what a person may change."""
+UNKNOWN_NAME = frozenset({"not-found", "bad-request"})
+Listener = Callable[[dict[str, Any]], None]
+
+
+@dataclass
+class Outcome:
+    """What a run did."""
+
+    window: Window
+    reports: list[Report] = field(default_factory=list)
+    new: list[str] = field(default_factory=list)
+    updated: list[str] = field(default_factory=list)
+    explained: list[str] = field(default_factory=list)
+    """Which key matched what, for ``--explain``."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The document of ``kb ingest --json``, drafts aside."""
+        return {
+            "window": {
+                "since": self.window.since.isoformat() if self.window.since else "",
+                "utc": [stamp(self.window.start) if self.window.since else "", stamp(self.window.end)],
+            },
+            "sources": [report.to_json() for report in self.reports],
+            "items": {"new": self.new, "updated": self.updated},
+        }
+
+    def exit_code(self) -> int:
+        """0, 4 where something did not answer, 2 where only names were asked that mean nothing."""
+        failed = [report for report in self.reports if report.status not in FINE]
+        came = any(report.new or report.known or report.updated for report in self.reports)
+        if failed and not came and all(r.name in NAMED and r.status in UNKNOWN_NAME for r in self.reports):
+            return 2
+        return worst([4 for _ in failed])
+
+
+NAMED = {"arxiv-id": "arxiv", "url": "page"}
+"""Name of the source that an option makes → its kind."""
+
+
+def named_sources(arxiv_ids: Sequence[str], urls: Sequence[str]) -> list[SourceConfig]:
+    """Sources for what the command line names: ids, and addresses, which may be those of papers."""
+    from kb.identity import identify
+
+    ids = list(arxiv_ids)
+    pages: list[str] = []
+    for url in urls:
+        work = identify(url)
+        if work is not None and work.id.startswith("arxiv:"):
+            ids.append(work.id.removeprefix("arxiv:") + (f"v{work.version}" if work.version else ""))
+        else:
+            pages.append(url)
+    found = []
+    if ids:
+        found.append(
+            SourceConfig(
+                name="arxiv-id", kind="arxiv", ids=tuple(dict.fromkeys(ids)), why="named by the user"
+            )
+        )
+    found.extend(
+        SourceConfig(name=f"url-{n}" if n > 1 else "url", kind="page", url=url, why="named by the user")
+        for n, url in enumerate(dict.fromkeys(pages), 1)
+    )
+    return found
+
+
+def ingest(
+    base: Base,
+    sources: Iterable[SourceConfig],
+    window: Window,
+    client: Client,
+    *,
+    dry_run: bool = False,
+    listen: Listener = lambda _: None,
+) -> Outcome:
+    """Fetch sources and append what is new.
+
+    Args:
+        base: Where items go.
+        sources: What to ask.
+        window: Days that count.
+        client: The way out.
+        dry_run: Fetch and judge, write nothing.
+        listen: Called with one event per step, for progress.
+
+    Raises:
+        Busy: Another network ingest or a sync is running.
+        CannotRun: Every source failed because this machine is offline by its settings.
+        BadConfig: A source names a kind that does not exist.
+    """
+    chosen = sorted(sources, key=lambda source: source.name)
+    kinds = {source.name: kind_of(source) for source in chosen}
+    with hold(base.root, "long", "kb ingest", wait_s=LONG_WAIT_S), Known(base) as known:
+        if not dry_run:
+            record_deletions(base, known)
+        outcome = Outcome(window)
+        tasks = [_task(base, source, window, client, known) for source in chosen]
+        committer = Committer(base, known, window, dry_run=dry_run)
+        listen({"event": "start", "sources": [task.config.name for task in tasks]})
+        with concurrent.futures.ThreadPoolExecutor(WORKERS, thread_name_prefix="ingest") as pool:
+            jobs = [pool.submit(_fetch, task, kinds[task.config.name], listen) for task in tasks]
+            try:
+                for task, job in zip(tasks, jobs, strict=True):
+                    _commit(task, job.result(), committer, outcome)
+                    listen({"event": "source", **task.report.to_json()})
+            except BaseException:
+                for job in jobs:
+                    job.cancel()
+                raise
+        if not dry_run:
+            with base.writing("kb ingest"):
+                known.settle()
+        listen({"event": "end", "new": len(outcome.new), "updated": len(outcome.updated)})
+    _refuse_offline(outcome)
+    return outcome
+
+
+def _refuse_offline(outcome: Outcome) -> None:
+    failed = [report for report in outcome.reports if any("KB_OFFLINE" in note for note in report.notes)]
+    if failed and len(failed) == len(outcome.reports):
+        raise CannotRun(
+            "kb ingest: nothing was asked",
+            cause="KB_OFFLINE is set",
+            remedy="unset it, or give drafts with --file",
+        )
+
+
+def _task(base: Base, source: SourceConfig, window: Window, client: Client, known: Known) -> Task:
+    return Task(
+        config=source,
+        window=window,
+        client=client,
+        memory=known,
+        report=Report(source.name),
+        validators=validators.load(base, source.name, window, known),
+        wanted=source.name in NAMED or source.name.startswith("url-"),
+    )
+
+
+def _fetch(task: Task, kind: Any, listen: Listener) -> list[Entry]:
+    """Ask one source; runs in a worker thread and raises nothing a source can cause."""
+    started = time.monotonic()
+    listen({"event": "fetch", "name": task.config.name})
+    entries: list[Entry] = []
+    try:
+        entries.extend(_judged(kind.fetch(task), kind, task))
+    except NoAnswer as problem:
+        task.report.fail(problem.status, problem.detail)
+    except KbError as problem:
+        task.report.fail("unsupported", f"{problem.what}: {problem.cause}")
+    task.report.seconds = time.monotonic() - started
+    return entries
+
+
+def _judged(raws: Iterator[Any], kind: Any, task: Task) -> Iterator[Entry]:
+    for raw in raws:
+        task.report.fetched += 1
+        made = kind.to_entry(raw, task)
+        if isinstance(made, Skip):
+            task.report.unusable += 1
+            task.report.note(f"unusable: {made.why}" + (f" ({made.title})" if made.title else ""))
+        else:
+            yield made
+
+
+def _commit(task: Task, entries: list[Entry], committer: Committer, outcome: Outcome) -> None:
+    report = task.report
+    items = committer.take(task, entries, outcome.explained)
+    outcome.reports.append(report)
+    outcome.new.extend(item.id for item in items.new)
+    outcome.updated.extend(item.id for item in items.updated)
+    if report.status == "ok" and not (report.new or report.updated):
+        report.status = "no-news"
+        if task.config.kind.startswith("arxiv") and (why := why_quiet(task.window.now)):
+            report.note(why)
+    if not committer.dry_run and report.status in FINE and report.status != "not-modified":
+        validators.store(committer.base, task.config.name, task.window, task.received, items.ids)
+
+
+def open_window(base: Base, since: dt.date | None, until: dt.date | None, zone: str) -> Window:
+    """The window of a run in the base's zone, or in ``zone`` where one is given.
+
+    Raises:
+        WrongUse: There is no such zone, or the last day lies before the first.
+    """
+    import zoneinfo
+
+    try:
+        place = zoneinfo.ZoneInfo(zone or base.settings.zone)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise WrongUse(
+            f"--tz {zone}: no such zone", cause="it must be an IANA name", remedy="for example Asia/Shanghai"
+        ) from error
+    if since and until and until < since:
+        raise WrongUse(
+            f"--until {until}: before --since {since}", cause="the window holds no day", remedy="swap them"
+        )
+    return Window(since=since, until=until, zone=place, now=now())
+
+
+__all__ = ["Item", "Outcome", "ingest", "named_sources", "open_window"]
