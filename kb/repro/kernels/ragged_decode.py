@@ -10,7 +10,7 @@ Read `reference` first; the kernel below must agree with it.
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import torch
@@ -42,11 +42,9 @@ class Plan(NamedTuple):
 def _plan(parts: list[tuple[int, int, int]], worker: list[int], rows: int, device: torch.device) -> Plan:
     """Pack a list of parts, sorted by row, into tensors."""
     counts = [0] * rows
-    for row, _, _ in parts:
-        counts[row] += 1
-    row = [0]
-    for count in counts:
-        row.append(row[-1] + count)
+    for owner, _, _ in parts:
+        counts[owner] += 1
+    row = [0, *accumulate(counts)]
     part = torch.tensor(parts, dtype=torch.int32).reshape(-1, 3)
     starts = (torch.tensor(x, dtype=torch.int32, device=device) for x in (worker, row))
     return Plan(part.to(device), *starts)

@@ -120,8 +120,8 @@ def default_splits(q: Tensor, kv_heads: int) -> int:
     """Splits per sequence that fill the device; 2 on a CPU, so that the merge is always exercised."""
     if not q.is_cuda:
         return 2
-    programs = torch.cuda.get_device_properties(q.device).multi_processor_count * PROGRAMS_PER_SM
-    return max(1, min(64, programs // (q.shape[0] * kv_heads)))
+    processors = int(torch.cuda.get_device_properties(q.device).multi_processor_count)
+    return max(1, min(64, processors * PROGRAMS_PER_SM // (q.shape[0] * kv_heads)))
 
 
 def verify_attention(
