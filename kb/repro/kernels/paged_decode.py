@@ -113,7 +113,7 @@ def default_splits(q: Tensor, kv_heads: int) -> int:
     if not q.is_cuda:
         return 2
     processors = int(torch.cuda.get_device_properties(q.device).multi_processor_count)
-    return max(1, min(64, processors * PROGRAMS_PER_SM // (q.shape[0] * kv_heads)))
+    return max(1, min(64, processors * PROGRAMS_PER_SM // int(q.shape[0] * kv_heads)))
 
 
 def paged_decode(
