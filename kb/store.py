@@ -322,6 +322,14 @@ class Base:
         self.write(self.root / "measurements/env" / f"{name}.json", to_json_text(environment.to_json()))
         return self.append(self.root / "measurements" / repro / f"{name}.jsonl", taken)
 
+    def declare_rules(self, name: str, rules: dict[str, Any]) -> bool:
+        """Keep the rules a run was declared with, claim by claim, in ``measurements/rules/<digest>.json``."""
+        return self.write(self.root / "measurements/rules" / f"{name}.json", to_json_text(rules))
+
+    def declared_rules(self) -> dict[str, dict[str, Any]]:
+        """Digest of a set of rules → claim id → its rule as it was declared."""
+        return {path.stem: self._json(path) for path in self._units("measurements/rules", "*.json")}
+
     def environments(self) -> dict[str, Environment]:
         """Environments by digest."""
         paths = self._units("measurements/env", "*.json")

@@ -37,6 +37,8 @@ class ClaimRule(Record):
     """How many of ``over`` must be in the band."""
     check: str = ""
     """Name of a function of the reproduction, for claims that are no number."""
+    any_scale: bool = False
+    """True where the conditions allow another scale, so that a proxy may contradict."""
 
 
 class Claim(Record):
@@ -215,6 +217,8 @@ class Verdict(Record):
     """Digest of the measurements it rests on."""
     digests: dict[str, str] = {}
     """What would make it stale when it changes: source, claim, rule, code, inputs, environment."""
+    overruled: dict[str, str] = {}
+    """``by``, ``reason``, ``at`` and ``rule_says`` where a person overruled the numbers; empty otherwise."""
     insensitive: str = ""
     """Why the verdict does not follow the stated number, where it does not."""
 

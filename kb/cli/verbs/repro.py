@@ -1,0 +1,181 @@
+"""``kb repro NAME…``: run what stands behind the claims of a system."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kb.cli.shared import emit_json, emit_table, json_option, note, open_base
+from kb.errors import KbError, WrongUse, worst
+
+if TYPE_CHECKING:
+    from kb.repro.harness.contract import Unit
+    from kb.repro.harness.run import Report
+    from kb.store import Base
+
+PROGRESS_S = 2.0
+"""Seconds between two lines of progress."""
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="NAME…|list|compare|calibrate|sim-gates")
+@click.option("--all", "run_all", is_flag=True, help="Every reproduction that can run here.")
+@click.option("--gpu", is_flag=True, help="On the GPU, at its scale.")
+@click.option("--quick", is_flag=True, help="A glance at the judged cases; nothing is stored.")
+@click.option(
+    "--check", is_flag=True, help="Store nothing; exit 1 where a verdict differs from the stored one."
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of random inputs.")
+@click.option(
+    "--out", type=click.Path(), default=None, help="Write the run as an archive here, not into the base."
+)
+@click.option(
+    "--timeout", "timeout_s", type=click.FloatRange(0, min_open=True), help="Seconds; finished cases stay."
+)
+@click.option("--executor", type=click.Choice(["local", "ray"]), default="local", show_default=True)
+@click.option("--endpoint", metavar="URL", default="", help="A serving engine to measure.")
+@click.option("--across", is_flag=True, help="compare: put unlike machine classes side by side.")
+@json_option
+@click.pass_context
+def command(ctx: click.Context, /, names: tuple[str, ...], **asked: Any) -> int | None:
+    r"""Run reproductions by NAME, or all that speak to a system: check, measure, store, judge.
+
+    \b
+    kb repro list                   what there is and what it needs
+    kb repro paged-eviction         on this CPU, within a minute
+    kb repro tangram --gpu          the same claims at the scale of a GPU
+    kb repro compare RUN RUN        two runs side by side
+
+    A verdict never changes the exit code; --check does, when it differs from the stored one.
+    """
+    if names and names[0] == "list":
+        _list(as_json=asked["as_json"])
+        return None
+    base = open_base(ctx)
+    if bool(names) == asked["run_all"]:
+        raise WrongUse(
+            "kb repro: nothing was run",
+            cause="give NAMEs or --all, not both and not neither",
+            remedy="see what there is",
+            next_command="kb repro list",
+        )
+    return _run(base, names, asked)
+
+
+def _list(*, as_json: bool) -> None:
+    from kb.repro.harness.contract import units
+
+    found = units().values()
+    if as_json:
+        shown = ("name", "systems", "claims", "levels", "needs", "title")
+        rows = [{name: getattr(unit, name) for name in shown} for unit in found]
+        emit_json([{k: list(v) if isinstance(v, tuple) else v for k, v in row.items()} for row in rows])
+        return
+    table = [
+        [u.name, ", ".join(u.levels), ", ".join(u.needs) or "–", str(len(u.claims)), u.title] for u in found
+    ]
+    emit_table(table, ["name", "levels", "needs", "claims", "what"])
+
+
+def _run(base: Base, names: tuple[str, ...], asked: dict[str, Any]) -> int:
+    from kb.repro.harness.contract import find_units, units
+    from kb.repro.harness.run import report_json
+
+    wanted = {name: [unit] for name, unit in units().items()} if asked["run_all"] else {}
+    wanted |= {name: find_units([name]) for name in names}
+    done, failed = _run_groups(base, wanted, asked)
+    documents = []
+    for name, reports in done.items():
+        unit = reports[0].unit
+        documents.append(report_json(reports, unit.systems[0] if name == unit.name else name))
+        if not asked["as_json"]:
+            _print(reports)
+    if asked["as_json"]:
+        emit_json(documents[0] if len(wanted) == 1 and documents else documents)
+    for one in failed:
+        note(f"not run: {one.what} ({one.cause}); remedy: {one.remedy}")
+    codes = [_drift(base, reports) for reports in done.values()] if asked["check"] else []
+    if failed:
+        codes.append(4 if documents else worst([one.exit_code for one in failed]))
+    return worst(codes)
+
+
+def _run_groups(
+    base: Base, wanted: dict[str, list[Unit]], asked: dict[str, Any]
+) -> tuple[dict[str, list[Report]], list[KbError]]:
+    """Run all; where only one was asked for, its error is the answer."""
+    is_alone = sum(len(group) for group in wanted.values()) == 1
+    done: dict[str, list[Report]] = {}
+    failed: list[KbError] = []
+    for name, group in wanted.items():
+        for unit in group:
+            try:
+                done.setdefault(name, []).append(_run_one(base, unit, asked))
+            except KbError as error:
+                if is_alone:
+                    raise
+                failed.append(error)
+    return {name: reports for name, reports in done.items() if reports}, failed
+
+
+def _run_one(base: Base, unit: Unit, asked: dict[str, Any]) -> Report:
+    from kb.repro.harness.run import Options, run_unit
+
+    options = Options(
+        gpu=asked["gpu"],
+        quick=asked["quick"],
+        seed=asked["seed"],
+        timeout_s=asked["timeout_s"],
+        executor=asked["executor"],
+        endpoint=asked["endpoint"],
+        store=not asked["check"] and asked["out"] is None,
+    )
+    return run_unit(base, unit, options, _progress(unit.name))
+
+
+def _progress(name: str) -> Any:
+    """A line with the time left, at most every two seconds."""
+    import time
+
+    since: dict[str, float] = {}
+    said = time.monotonic()
+
+    def tell(phase: str, done: int, total: int) -> None:
+        nonlocal said
+        now = time.monotonic()
+        began = since.setdefault(phase, now)
+        if now - said >= PROGRESS_S and done:
+            left = (now - began) / done * (total - done)
+            note(f"{name}: {phase} {done}/{total}, about {left:.0f} s left")
+            said = now
+
+    return tell
+
+
+def _drift(base: Base, reports: list[Report]) -> int:
+    stored = base.verdicts()
+    found = 0
+    for report in reports:
+        for verdict in report.verdicts:
+            old = stored.get(verdict.claim)
+            if old is None or (old.overruled.get("rule_says") or old.verdict.value) != verdict.verdict.value:
+                before = old.verdict.value if old else "none stored"
+                note(f"drift: {verdict.claim}: {before} → {verdict.verdict.value}")
+                found = 1
+    return found
+
+
+def _print(reports: list[Report]) -> None:
+    for report in reports:
+        kept = f"{report.num_new} new" if not report.quick else "quick: nothing stored"
+        note(
+            f"{report.unit.name}: {len(report.measurements)} measurements, {kept}, {report.seconds:.1f} s, "
+            f"seed {report.seed}, {report.environment.machine}"
+        )
+        for case, cause in report.blocked.items():
+            note(f"  not run: case {case}: {cause}")
+        rows = [
+            [v.claim, v.verdict.value, v.level.value if v.level else "–", v.reason] for v in report.verdicts
+        ]
+        emit_table(rows, ["claim", "verdict", "level", "reason"])

@@ -1,0 +1,215 @@
+"""From stored measurements to ``verdicts/<system>.json``: choose which records count, judge, keep what people decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kb.errors import BadConfig
+from kb.files import digest
+from kb.model import JUDGED, Claim, Item, LogEntry, Measurement, Outcome, Verdict
+from kb.repro.harness import wording
+from kb.repro.harness.contract import Unit, load, units
+from kb.repro.harness.digests import SHORT, claim_digest, rule_digest, source_digest
+from kb.repro.harness.judge import LEVELS, unjudged
+from kb.repro.harness.rules import effective_rule
+from kb.store import Base
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Records of one reproduction that may be judged together: one machine class, one code, one set of inputs."""
+
+    unit: Unit
+    env: str
+    taken: tuple[Measurement, ...]
+
+    @property
+    def rank(self) -> tuple[bool, int, str]:
+        """Own before imported without a digest; then the strongest level; then the newest."""
+        levels = [LEVELS.index(one.level) for one in self.taken]
+        return not is_unverified(self.taken[0]), max(levels), max(one.at for one in self.taken)
+
+
+@dataclass
+class Judged:
+    """What judging a base needs, read once."""
+
+    claims: Mapping[str, Claim]
+    items: Mapping[str, Mapping[str, Item]] = field(default_factory=dict)
+    rules: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Digest of a set of rules → claim id → its rule as it was declared."""
+    machines: Mapping[str, str] = field(default_factory=dict)
+    blocked: Mapping[str, str] = field(default_factory=dict)
+    """Reproduction → why its latest run could not."""
+
+
+def is_unverified(one: Measurement) -> bool:
+    """Whether a record was imported without the digest that would vouch for it."""
+    return bool(one.imported) and one.imported.get("verified") != "yes"
+
+
+def evidence(unit: Unit, measurements: Iterable[Measurement]) -> list[Evidence]:
+    """Group the records of a reproduction so that machine classes and code versions never mix; best first.
+
+    Runs of the same code on the same class of machine add up: their samples are judged together.
+    """
+    groups: dict[tuple[str, ...], dict[str, Measurement]] = {}
+    for one in measurements:
+        key = (one.env, one.code, one.inputs, one.rule, str(is_unverified(one)))
+        groups.setdefault(key, {})[one.id] = one
+    found = [Evidence(unit, key[0], tuple(records.values())) for key, records in groups.items()]
+    newest: dict[tuple[str, bool], Evidence] = {}
+    for group in found:
+        place = (group.env, is_unverified(group.taken[0]))
+        if place not in newest or _latest(group) >= _latest(newest[place]):
+            newest[place] = group
+    return sorted(newest.values(), key=lambda group: group.rank, reverse=True)
+
+
+def _latest(one: Evidence) -> str:
+    return max(record.at for record in one.taken)
+
+
+def judge_evidence(found: Evidence, judged: Judged) -> list[Verdict]:
+    """Judge the claims of a reproduction from one group of records and sign what the verdicts rest on."""
+    claims = [judged.claims[name] for name in found.unit.claims if name in judged.claims]
+    module = load(found.unit)
+    return [_sign(verdict, found, judged) for verdict in module.judge(claims, found.taken)]
+
+
+def _sign(verdict: Verdict, found: Evidence, judged: Judged) -> Verdict:
+    claim = judged.claims[verdict.claim]
+    first = found.taken[0]
+    if verdict.verdict in JUDGED and verdict.level is not None:
+        declared = judged.rules.get(first.rule, {}).get(claim.id)
+        now = effective_rule(claim)
+        if declared is not None and declared != now:
+            text, text_zh = wording.rule_edited(claim.id, _changes(declared, now), found.unit.name)
+            verdict = verdict.model_copy(
+                update={"verdict": Outcome.INCONCLUSIVE, "reason": text, "reason_zh": text_zh}
+            )
+    if verdict.level is None:
+        return verdict.model_copy(update={"repro": found.unit.name})
+    return verdict.model_copy(
+        update={
+            "repro": found.unit.name,
+            "machine": judged.machines.get(found.env, ""),
+            "env": found.env,
+            "run": digest(sorted(one.id for one in found.taken))[:SHORT],
+            "digests": {
+                **verdict.digests,
+                "source": source_digest(claim, judged.items),
+                "claim": claim_digest(claim),
+                "rule": rule_digest([claim]),
+                "code": first.code,
+                "inputs": first.inputs,
+                "environment": found.env,
+            },
+        }
+    )
+
+
+def _changes(declared: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    keys = [key for key in now if declared.get(key) != now[key]]
+    return ", ".join(f"{key} {declared.get(key)} → {now[key]}" for key in keys)
+
+
+def best(candidates: Sequence[Verdict]) -> Verdict:
+    """Pick the verdict that counts: one that judged, then the strongest level, then the newest."""
+
+    def rank(verdict: Verdict) -> tuple[bool, int, bool, str, str]:
+        level = LEVELS.index(verdict.level) if verdict.level else -1
+        untested = verdict.verdict is not Outcome.UNTESTED
+        return verdict.verdict in JUDGED, level, untested, verdict.at, verdict.repro
+
+    return max(candidates, key=rank)
+
+
+def refresh(base: Base, systems: Iterable[str], *, blocked: Mapping[str, str] | None = None) -> list[Verdict]:
+    """Judge the claims of some systems again from what is stored, without running anything; nothing is written.
+
+    Args:
+        base: The knowledge base.
+        systems: Whose claims.
+        blocked: Reproductions that could not run just now, with the cause.
+
+    Returns:
+        One verdict per claim that some reproduction speaks to, sorted by claim.
+    """
+    wanted = set(systems)
+    judged = read_judged(base, blocked or {})
+    candidates: dict[str, list[Verdict]] = {}
+    for unit in units().values():
+        if not wanted & set(unit.systems):
+            continue
+        found = evidence(unit, base.measurements(unit.name))
+        verdicts = [v for one in found for v in judge_evidence(one, judged)] or _nothing(unit, judged)
+        for verdict in verdicts:
+            if verdict.claim.partition("/")[0] in wanted:
+                candidates.setdefault(verdict.claim, []).append(verdict)
+    overrulings = latest_overrulings(base.log())
+    return [overrule(best(group), overrulings.get(name)) for name, group in sorted(candidates.items())]
+
+
+def read_judged(base: Base, blocked: Mapping[str, str]) -> Judged:
+    """Read what judging needs from a base."""
+    machines = {name: environment.machine for name, environment in base.environments().items()}
+    return Judged(base.claims(), base.latest_items(), base.declared_rules(), machines, blocked)
+
+
+def _nothing(unit: Unit, judged: Judged) -> list[Verdict]:
+    claims = [judged.claims[name] for name in unit.claims if name in judged.claims]
+    if cause := judged.blocked.get(unit.name):
+        return [unjudged(claim, Outcome.BLOCKED, *wording.blocked(cause)) for claim in claims]
+    return [unjudged(claim, Outcome.UNTESTED, *wording.untested(claim)) for claim in claims]
+
+
+def write_verdicts(base: Base, verdicts: Iterable[Verdict]) -> list[str]:
+    """Write verdicts into the files of their systems; the systems whose file changed. The caller holds the lock."""
+    by_system: dict[str, list[Verdict]] = {}
+    for verdict in verdicts:
+        by_system.setdefault(verdict.claim.partition("/")[0], []).append(verdict)
+    return [name for name, group in sorted(by_system.items()) if base.write_verdicts(name, group)]
+
+
+def latest_overrulings(log: Iterable[LogEntry]) -> dict[str, LogEntry]:
+    """Last overruling of each claim; one to nothing takes it back."""
+    found = {entry.target: entry for entry in log if entry.act == "overrule"}
+    return {target: entry for target, entry in found.items() if entry.to}
+
+
+def overrule(verdict: Verdict, entry: LogEntry | None) -> Verdict:
+    """Put a person's decision over the numbers; the numbers stay beside it.
+
+    Raises:
+        BadConfig: The log names no outcome, or one that needs numbers where there are none.
+    """
+    if entry is None:
+        return verdict
+    record = {"by": entry.who, "reason": entry.reason, "at": entry.at, "rule_says": verdict.verdict.value}
+    reason = f"{entry.who} overruled {verdict.verdict}: {entry.reason}; the numbers: {verdict.reason}"
+    zh = f"{entry.who} 改判（原为 {verdict.verdict}）：{entry.reason}；数据：{verdict.reason_zh}"
+    values = {
+        **verdict.model_dump(),
+        "verdict": entry.to,
+        "reason": reason,
+        "reason_zh": zh,
+        "overruled": record,
+    }
+    try:
+        return Verdict.model_validate(values)
+    except ValueError as error:
+        raise BadConfig(
+            f"{verdict.claim}: not overruled to {entry.to}",
+            cause="there is no such outcome, or nothing was measured that could carry it",
+            remedy=f"outcomes are {', '.join(Outcome)}; without numbers only those that need none",
+        ) from error
+
+
+def of_run(unit: Unit, taken: Sequence[Measurement], judged: Judged) -> list[Verdict]:
+    """Verdicts of one run by itself, as ``--quick`` shows them."""
+    if not taken:
+        return _nothing(unit, judged)
+    return judge_evidence(Evidence(unit, taken[0].env, tuple(taken)), judged)

@@ -1,0 +1,293 @@
+"""Evicting nine tokens in ten from a paged KV cache: how much memory comes back?
+
+Backs     eai/evict-14400 · eai/rkv-contiguous · eai/hole-filling · eai/oom
+Question  A page goes back to the pool only when every KV head has dropped every token in it. Which share of the pages
+          comes back, by the shape of what survives; what does compaction move; when does a 24 GB device run out?
+Scale     Exact counts on a real page allocator and arithmetic: `derived`. Time is not claimed here.
+
+Every count stands beside its closed form (`kb.repro.sim.survivors`); R8, R9 and R11 of the project's plan.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
+
+import numpy as np
+
+from kb.errors import WrongResult
+from kb.model import Figure, Measurement, Point, Record, Series, Text
+from kb.repro.harness.bench import Bench
+from kb.repro.harness.contract import Scope
+from kb.repro.harness.judge import by_rule
+from kb.repro.sim.pages import PagedCache, PagePool
+from kb.repro.sim.survivors import PATTERNS, draw, expected_freed, is_random, num_heads
+
+CLAIMS = ("eai/evict-14400", "eai/rkv-contiguous", "eai/hole-filling", "eai/oom")
+LEVELS = ("derived",)
+NEEDS = ()
+POINT = "eai/evict-14400"
+"""Claim whose conditions state the point the sweeps go through: context, evicted tokens, tokens per page."""
+DRAWS = 8
+PAGE_TOKENS = (1, 2, 4, 8, 16, 32, 64, 128)
+EVICTED = (0.5, 0.6, 0.7, 0.8, 0.85, 0.875, 0.925, 0.95, 0.97, 0.99)
+CONTEXTS = (4_000, 32_000)
+judge = by_rule
+
+
+# Parameters
+
+
+class Eviction(Record):
+    """One request, one layer, one eviction."""
+
+    part: Literal["eviction"] = "eviction"
+    pattern: str
+    """Shape of the survivors, see `kb.repro.sim.survivors`."""
+    page_tokens: int = 16
+    context: int = 16_000
+    """Tokens before the eviction."""
+    evicted: int = 14_400
+    """Tokens dropped per head."""
+
+
+class Repack(Record):
+    """Copies of compaction after evicting random tokens from one head."""
+
+    part: Literal["repack"] = "repack"
+    name: str
+    context: int
+    evicted: int
+
+
+class Device(Record):
+    """A model with 4-bit weights on one device, all memory left over given to KV."""
+
+    part: Literal["device"] = "device"
+    name: str
+    group: int
+    """Weights per 16-bit scale and 4-bit zero point."""
+    context_gib: float
+    """Memory the runtime itself takes, GiB."""
+    device_gib: float = 24.0
+
+
+Case = Eviction | Repack | Device
+REPACKS = (
+    Repack(name="evict-6-percent", context=2_176, evicted=128),
+    Repack(name="evict-50-percent", context=16_000, evicted=8_000),
+    Repack(name="evict-90-percent", context=16_000, evicted=14_400),
+)
+
+
+def cases(scope: Scope) -> Iterator[Record]:
+    """The stated point in every shape, then one sweep each over page size, share evicted and context."""
+    stated = {name: int(text) for name, text in scope[POINT].conditions.items() if text.isdigit()}
+    point = Eviction(pattern="uniform", **stated)
+    for pattern in PATTERNS:
+        here = point.model_copy(update={"pattern": pattern})
+        yield here
+        for size in PAGE_TOKENS:
+            if size != here.page_tokens:
+                yield here.model_copy(update={"page_tokens": size})
+        for share in EVICTED:
+            yield here.model_copy(update={"evicted": round(share * here.context)})
+        for context in CONTEXTS:
+            evicted = round(here.evicted / here.context * context)
+            yield here.model_copy(update={"context": context, "evicted": evicted})
+    yield from REPACKS
+    for group in (128, 64, 32):
+        for context_gib in (0.5, 1.0):
+            yield Device(name=f"group-{group}", group=group, context_gib=context_gib)
+
+
+# Reference: what should come out
+
+QWEN3_32B = {
+    "params": 32.76e9,
+    "vocabulary": 151_936,
+    "hidden": 5_120,
+    "layers": 64,
+    "kv_heads": 8,
+    "head_dim": 128,
+}
+"""Qwen3-32B as its public configuration states it; embedding and output matrices are separate and stay 16 bit."""
+
+
+def expected_copies(case: Repack, *, keep_order: bool) -> float:
+    """Mean number of survivors that move.
+
+    Hole filling: those beyond slot K, hypergeometric mean K·(N−K)/N. Keeping order: all behind the first hole, whose mean
+    position is K/(N−K+1).
+    """
+    kept = case.context - case.evicted
+    if keep_order:
+        return kept - kept / (case.evicted + 1)
+    return kept * case.evicted / case.context
+
+
+def tokens_until_full(case: Device) -> float:
+    """Tokens of KV cache that fit beside the weights: (device − runtime − weights) / bytes per token."""
+    model = QWEN3_32B
+    embeddings = 2 * model["vocabulary"] * model["hidden"]
+    per_weight = 0.5 + 2.5 / case.group
+    weights = (model["params"] - embeddings) * per_weight + embeddings * 2
+    per_token = 2 * model["layers"] * model["kv_heads"] * model["head_dim"] * 2
+    return ((case.device_gib - case.context_gib) * 2**30 - weights) / per_token
+
+
+# Implementation: what a paged cache does
+
+
+def evict_once(case: Eviction, rng: np.random.Generator) -> tuple[float, float]:
+    """Share of the request's pages in the pool after eviction, and after eviction and compaction."""
+    heads = num_heads(case.pattern)
+    pool = PagePool(-(-case.context // case.page_tokens))
+    cache = PagedCache.fill(pool, case.context, heads, case.page_tokens)
+    cache.evict(draw(case.pattern, case.context, case.context - case.evicted, rng))
+    after_eviction = pool.num_free / pool.num_pages
+    cache.compact(keep_order=True)
+    return after_eviction, pool.num_free / pool.num_pages
+
+
+def repack_once(case: Repack, rng: np.random.Generator) -> tuple[int, int]:
+    """Copies of the order-preserving and of the hole-filling compaction for the same survivors."""
+    cache = PagedCache.fill(PagePool(case.context), case.context, 1, 1)
+    cache.evict(draw("uniform", case.context, case.context - case.evicted, rng))
+    return cache.copies(keep_order=True), cache.copies(keep_order=False)
+
+
+# The functions the harness calls
+
+
+def check(case: Record, bench: Bench) -> None:
+    """Count one draw by listing the pages of all survivors and compare with the allocator."""
+    if not isinstance(case, Eviction):
+        return
+    rng = bench.rng(case)
+    kept = draw(case.pattern, case.context, case.context - case.evicted, rng)
+    if not np.all(kept.sum(axis=1) == case.context - case.evicted):
+        raise WrongResult(
+            f"{case.pattern}: a head keeps another number of tokens than asked for",
+            cause=f"{sorted(set(kept.sum(axis=1).tolist()))} instead of {case.context - case.evicted}",
+            remedy="see kb/repro/sim/survivors.py",
+        )
+    pages_used = np.unique(np.nonzero(kept)[1] // case.page_tokens)
+    num_pages = math.ceil(case.context / case.page_tokens)
+    counted = 1 - len(pages_used) / num_pages
+    freed, _ = evict_once(case, bench.rng(case))
+    if not math.isclose(freed, counted, abs_tol=1e-12):
+        raise WrongResult(
+            f"the allocator frees {freed:.6f} of the pages where {counted:.6f} are empty at {case}",
+            cause="a page is given back too early, too late or twice",
+            remedy="pytest tests/repro/sim/test_pages.py",
+        )
+
+
+def measure(case: Record, bench: Bench) -> Iterator[Measurement]:
+    """Count, each draw with its own survivors."""
+    if isinstance(case, Eviction):
+        draws = DRAWS if is_random(case.pattern) else 1
+        taken = [evict_once(case, bench.rng(case, number)) for number in range(draws)]
+        kept = case.context - case.evicted
+        num_pages = -(-case.context // case.page_tokens)
+        freed = expected_freed(case.pattern, case.context, kept, case.page_tokens)
+        yield bench.record("freed_fraction", case, [f for f, _ in taken], expected=freed)
+        compacted = 1 - -(-kept // case.page_tokens) / num_pages
+        yield bench.record("compacted_fraction", case, [c for _, c in taken], expected=compacted)
+    elif isinstance(case, Repack):
+        pairs = [repack_once(case, bench.rng(case, number)) for number in range(DRAWS)]
+        means = [expected_copies(case, keep_order=order) for order in (True, False)]
+        yield bench.record("copied_tokens", case, [o for o, _ in pairs], expected=means[0])
+        yield bench.record("filled_tokens", case, [h for _, h in pairs], expected=means[1])
+        yield bench.record("factor", case, [o / h for o, h in pairs], expected=means[0] / means[1])
+    elif isinstance(case, Device):
+        yield bench.record("oom_tokens", case, [tokens_until_full(case)])
+
+
+def figure(taken: Sequence[Measurement]) -> Sequence[Figure]:
+    """Freed share by page size and by share evicted, one line per shape, closed forms dashed."""
+    freed = [(Eviction.model_validate(m.case), m) for m in taken if m.metric == "freed_fraction"]
+    if not freed:
+        return ()
+    point = freed[0][0]
+    by_size = [(c, m) for c, m in freed if (c.context, c.evicted) == (point.context, point.evicted)]
+    by_share = [(c, m) for c, m in freed if (c.context, c.page_tokens) == (point.context, point.page_tokens)]
+    return (
+        Figure(
+            name="freed-by-page-size",
+            repro="paged-eviction",
+            title=Text(
+                zh=f"逐出 {point.evicted:,} / {point.context:,} 个 token 后，归还多少页取决于幸存 token 的形状",
+                en=f"After evicting {point.evicted:,} of {point.context:,} tokens, the shape of the survivors decides "
+                "how many pages come back",
+            ),
+            x=Text(zh="每页 token 数", en="tokens per page"),
+            y=Text(zh="归还的页占比", en="pages given back, share"),
+            x_scale="log2",
+            series=tuple(_lines(by_size, "page_tokens")),
+            alt=_alt(by_size, point),
+            topics=("inference/kvcache",),
+        ),
+        Figure(
+            name="freed-by-eviction",
+            repro="paged-eviction",
+            title=Text(
+                zh=f"每页 {point.page_tokens} 个 token：逐出更多 token 不等于归还更多页",
+                en=f"Pages of {point.page_tokens} tokens: evicting more is not giving back more",
+            ),
+            x=Text(zh="逐出的 token 占比", en="tokens evicted, share"),
+            y=Text(zh="归还的页占比", en="pages given back, share"),
+            series=tuple(_lines(by_share, "evicted_fraction")),
+            alt=_alt(by_share, point),
+            topics=("inference/kvcache",),
+        ),
+    )
+
+
+SHOWN = {
+    "contiguous": Text(zh="只留最近的连续 token", en="the most recent tokens"),
+    "runs-7": Text(zh="连续 7 个一段", en="runs of 7"),
+    "runs-4": Text(zh="连续 4 个一段", en="runs of 4"),
+    "uniform": Text(zh="随机，各 head 相同", en="random, one set for all heads"),
+    "per-head-8": Text(zh="8 个 KV head 各自随机", en="random for each of 8 KV heads"),
+}
+"""Shapes a figure shows, from most to least freed."""
+
+
+def _lines(freed: Iterable[tuple[Eviction, Measurement]], x: str) -> Iterator[Series]:
+    for pattern, label in SHOWN.items():
+        points: dict[float, tuple[list[float], float]] = {}
+        for case, one in freed:
+            if case.pattern == pattern:
+                at = case.page_tokens if x == "page_tokens" else case.evicted / case.context
+                samples, _ = points.setdefault(float(at), ([], one.expected or 0.0))
+                samples.extend(one.samples)
+        if points:
+            ordered = sorted(points.items())
+            counted = tuple(
+                Point(x=at, y=float(np.mean(ys)), low=min(ys), high=max(ys)) for at, (ys, _) in ordered
+            )
+            theory = tuple(Point(x=at, y=expected) for at, (_, expected) in ordered)
+            yield Series(label=label, points=counted)
+            yield Series(
+                label=Text(zh=f"{label.zh}，闭式", en=f"{label.en}, closed form"),
+                points=theory,
+                predicted=True,
+            )
+
+
+def _alt(freed: Iterable[tuple[Eviction, Measurement]], point: Eviction) -> Text:
+    means: dict[str, list[float]] = {}
+    for case, one in freed:
+        if (case.page_tokens, case.evicted) == (point.page_tokens, point.evicted) and case.pattern in SHOWN:
+            means.setdefault(case.pattern, []).extend(one.samples)
+    parts = {name: float(np.mean(values)) for name, values in means.items()}
+    zh = "；".join(f"{SHOWN[name].zh} {value:.1%}" for name, value in parts.items())
+    en = "; ".join(f"{SHOWN[name].en} {value:.1%}" for name, value in parts.items())
+    return Text(
+        zh=f"每页 {point.page_tokens} 个 token、逐出 {point.evicted:,} / {point.context:,} 时归还的页：{zh}。",
+        en=f"Pages given back with {point.page_tokens} tokens per page, {point.evicted:,} of {point.context:,} tokens "
+        f"evicted: {en}.",
+    )
