@@ -22,7 +22,7 @@ _ALL_BEFORE = re.compile(
     re.IGNORECASE,
 )
 _ONLY = re.compile(
-    r"(?:只有|唯独|仅有?|除了?|\bonly\b|\bexcept(?: for)?\b)\s*(?P<name>[\w+.-]{2,40})[^。；;]{0,60}?"
+    r"(?:只有|唯独|仅有?|除了?|\bonly\b|\bexcept(?: for)?\b)\s*(?P<name>[A-Za-z0-9][A-Za-z0-9+._-]*|[\u4e00-\u9fff]{2,10}?)[^。；;]{0,60}?"
     r"(?:不需要|无需|不依赖|不要求|不支持|不使用|does not need|does not require|needs no|does not support|is independent of|例外|除外|does not|doesn't)"
     r"\s*(?P<what>[^。；;.]{0,60})",
     re.IGNORECASE,

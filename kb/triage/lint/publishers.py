@@ -23,7 +23,7 @@ GENERIC = frozenset(
     "network networks news posts post paper technologies inc ai the llm llms gpu inference".split()
 )
 _DOCUMENT = re.compile(
-    r"指南|手册|文档|基准|对比|比较|评测|博客|教程|报告|全解|guide|handbook|manual|benchmark|blog|compared|comparison|tutorial|report|review",
+    r"指南|手册|文档|基准|对比|比较|评测|博客|教程|报告|全解|笔记|guide|notes|handbook|manual|benchmark|blog|compared|comparison|tutorial|report|review",
     re.IGNORECASE,
 )
 _LEAD = re.compile(r"^([^·：:|—–]{2,40}?)\s*(?:·|：|:\s|\||\s[—–]\s)\s*(.+)$")

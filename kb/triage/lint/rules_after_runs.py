@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from kb.errors import BadConfig
 from kb.triage.findings import Finding, Subject
+from kb.vocab import UNITS
 
 CODES = {"rule-edited": "the rule of a judged claim is not the rule its verdict was reached with"}
 
@@ -22,7 +23,9 @@ def check(subject: Subject) -> Iterator[Finding]:
     for file, line, claim in subject.claims:
         verdict = verdicts.get(claim.id)
         was = verdict.digests.get("rule", "") if verdict else ""
+        if not was or claim.unit not in UNITS:
+            continue
         now = subject.rule_digest([claim])
-        if was and was != now:
+        if was != now:
             message = f"{claim.id}: its rule was changed after the run of {verdict.at if verdict else ''}; run it again"
             yield Finding(file, line, "rule-edited", message, stated=was, counted=now)
