@@ -167,6 +167,8 @@ class Task:
     """Address → validators of the last committed answer."""
     received: dict[str, Validators] = field(default_factory=dict)
     """Address → validators to store once everything is committed."""
+    bodies: list[bytes] = field(default_factory=list)
+    """Bytes to keep under ``.kb/bodies``."""
     wanted: bool = False
     """The ids or addresses were named by the user."""
     requery: dt.timedelta = dt.timedelta(days=7)
@@ -187,6 +189,10 @@ class Task:
         if conditional and (answer.validators.etag or answer.validators.last_modified):
             self.received[url] = answer.validators
         return answer
+
+    def keep_body(self, body: bytes, text: str) -> None:
+        """Keep fetched bytes and their extracted text by digest, outside git; they are written at the commit."""
+        self.bodies += [body, text.encode()]
 
     @property
     def zone(self) -> str:

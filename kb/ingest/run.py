@@ -16,6 +16,7 @@ from typing import Any
 
 from kb.clock import now, stamp
 from kb.errors import CannotRun, KbError, WrongUse, worst
+from kb.files import sha256
 from kb.http import Client, NoAnswer
 from kb.ingest import validators
 from kb.ingest.arxiv_calendar import why_quiet
@@ -104,6 +105,7 @@ def ingest(
     client: Client,
     *,
     dry_run: bool = False,
+    fresh: bool = False,
     listen: Listener = lambda _: None,
 ) -> Outcome:
     """Fetch sources and append what is new.
@@ -114,6 +116,7 @@ def ingest(
         window: Days that count.
         client: The way out.
         dry_run: Fetch and judge, write nothing.
+        fresh: Ask for everything, also for what has not changed since the last run.
         listen: Called with one event per step, for progress.
 
     Raises:
@@ -127,7 +130,7 @@ def ingest(
         if not dry_run:
             record_deletions(base, known)
         outcome = Outcome(window)
-        tasks = [_task(base, source, window, client, known) for source in chosen]
+        tasks = [_task(base, source, window, client, known, fresh=fresh) for source in chosen]
         committer = Committer(base, known, window, dry_run=dry_run)
         listen({"event": "start", "sources": [task.config.name for task in tasks]})
         with concurrent.futures.ThreadPoolExecutor(WORKERS, thread_name_prefix="ingest") as pool:
@@ -158,14 +161,16 @@ def _refuse_offline(outcome: Outcome) -> None:
         )
 
 
-def _task(base: Base, source: SourceConfig, window: Window, client: Client, known: Known) -> Task:
+def _task(
+    base: Base, source: SourceConfig, window: Window, client: Client, known: Known, *, fresh: bool
+) -> Task:
     return Task(
         config=source,
         window=window,
         client=client,
         memory=known,
         report=Report(source.name),
-        validators=validators.load(base, source.name, window, known),
+        validators={} if fresh else validators.load(base, source.name, window, known),
         wanted=source.name in NAMED or source.name.startswith("url-"),
     )
 
@@ -206,6 +211,9 @@ def _commit(task: Task, entries: list[Entry], committer: Committer, outcome: Out
         report.status = "no-news"
         if task.config.kind.startswith("arxiv") and (why := why_quiet(task.window.now)):
             report.note(why)
+    if not committer.dry_run:
+        for body in task.bodies:
+            committer.base.write(committer.base.bodies / sha256(body), body)
     if not committer.dry_run and report.status in FINE and report.status != "not-modified":
         validators.store(committer.base, task.config.name, task.window, task.received, items.ids)
 

@@ -19,7 +19,11 @@ def command() -> None:
 @fields_option
 @click.pass_context
 def list_sources(ctx: click.Context, as_json: bool, fields: str) -> None:
-    """Every source with its kind, address and the reason why it is followed."""
+    r"""Every source with its kind, address and the reason why it is followed.
+
+    \b
+    kb sources list --fields name,kind,note
+    """
     rows = [source.to_json() for source in open_base(ctx).sources().values()]
     emit_rows(
         rows,
@@ -34,9 +38,12 @@ def list_sources(ctx: click.Context, as_json: bool, fields: str) -> None:
 @json_option
 @click.pass_context
 def test_sources(ctx: click.Context, names: tuple[str, ...], as_json: bool) -> int:
-    """Ask sources and say how they answer; nothing is written. Sources without a feed say so.
+    r"""Ask sources and say how they answer; nothing is written. Sources without a feed say so.
 
     Exit code 4 where one does not answer as it should.
+
+    \b
+    kb sources test red-hat
     """
     from kb.config import load_user
     from kb.http import Client
@@ -49,7 +56,7 @@ def test_sources(ctx: click.Context, names: tuple[str, ...], as_json: bool) -> i
         base, (open_window(base, None, None, "").now - dt.timedelta(days=30)).date(), None, ""
     )
     with Client(load_user()) as client:
-        outcome = ingest(base, chosen, window, client, dry_run=True)
+        outcome = ingest(base, chosen, window, client, dry_run=True, fresh=True)
     notes = {source.name: source.note for source in chosen}
     rows = [{**report.to_json(), "note": notes.get(report.name, "")} for report in outcome.reports]
     if as_json:
