@@ -60,9 +60,20 @@ class Committer:
             return Taken()
         self._look_for_gap(task, entries, taken, facts)
         if (items := [*taken.new, *taken.updated]) and not self.dry_run:
+            self._keep_texts(entries, items)
             with self.base.writing("kb ingest"):
                 self.known.append(items)
         return taken
+
+    def _keep_texts(self, entries: list[Entry], items: list[Item]) -> None:
+        """Keep what is longer than a summary under ``.kb/bodies/<content digest>.txt``: a cache, so not synced."""
+        wanted = {item.content_sha256 for item in items}
+        self.base.bodies.mkdir(parents=True, exist_ok=True)
+        for entry in entries:
+            if len(entry.text) > SUMMARY_CHARS and (content := _content(entry)) in wanted:
+                (self.base.bodies / f"{content}.txt").write_text(
+                    entry.text, encoding="utf-8", errors="replace"
+                )
 
     def _judge(
         self, task: Task, entry: Entry, facts: tuple[int, str, str], taken: Taken, explained: list[str]

@@ -96,9 +96,8 @@ def command(
         else None
     )
     drafts = _drafts(base, files, curator, date, slug, dry_run=dry_run) if files else None
-    if outcome is not None and not (no_triage or dry_run):
-        _triage(base, since)
-    _print(outcome, drafts, as_json=as_json, explain=explain)
+    written = _triage(base) if outcome is not None and not (no_triage or dry_run) else []
+    _print(outcome, drafts, written, as_json=as_json, explain=explain)
     codes = [outcome.exit_code()] if outcome else []
     return worst([*codes, *(error.exit_code for error in (drafts.failed if drafts else []))])
 
@@ -154,20 +153,30 @@ def _drafts(
     return report
 
 
-def _triage(base: Base, since: dt.date | None) -> None:
-    import importlib.util
+def _triage(base: Base) -> list[dict[str, Any]]:
+    """Decide about what came in, and whatever else has no decision yet; the drafts that were written."""
+    from kb.triage.run import run_triage
 
-    if importlib.util.find_spec("kb.triage.run") is not None:
-        run_triage = importlib.import_module("kb.triage.run").run_triage
-        run_triage(base, since=since, budget=None, llm=None, dry_run=False)
+    with base.writing("kb ingest"):
+        report = run_triage(base)
+    if report.assessed:
+        note(f"triage: {report.assessed} assessed, {len(report.drafts)} drafts written")
+    return report.drafts
 
 
-def _print(outcome: Outcome | None, drafts: FileReport | None, *, as_json: bool, explain: bool) -> None:
+def _print(
+    outcome: Outcome | None,
+    drafts: FileReport | None,
+    written: list[dict[str, Any]],
+    *,
+    as_json: bool,
+    explain: bool,
+) -> None:
     if explain and outcome:
         for line in outcome.explained:
             note(line)
     if as_json:
-        emit_json(_document(outcome, drafts))
+        emit_json(_document(outcome, drafts, written))
         return
     if outcome:
         from kb.cli.shared import emit_rows
@@ -175,6 +184,8 @@ def _print(outcome: Outcome | None, drafts: FileReport | None, *, as_json: bool,
         columns = ("name", "status", "fetched", "new", "updated", "known", "outside", "unusable", "detail")
         emit_rows([report.to_json() for report in outcome.reports], as_json=False, fields="", columns=columns)
         click.echo(f"{len(outcome.new)} new, {len(outcome.updated)} updated")
+    for made in written:
+        click.echo(f"{made['path']}: {made['entries']} entries")
     for draft in drafts.drafts if drafts else []:
         click.echo(
             f"{draft.path}: {draft.entries} entries ({draft.new} new, {draft.updated} updated, "
@@ -186,7 +197,9 @@ def _print(outcome: Outcome | None, drafts: FileReport | None, *, as_json: bool,
             note(f"  {text}")
 
 
-def _document(outcome: Outcome | None, drafts: FileReport | None) -> dict[str, Any]:
+def _document(
+    outcome: Outcome | None, drafts: FileReport | None, written: list[dict[str, Any]]
+) -> dict[str, Any]:
     window: dict[str, Any] = {"since": "", "utc": ["", ""]}
     found: dict[str, Any] = {
         "window": window,
@@ -198,7 +211,7 @@ def _document(outcome: Outcome | None, drafts: FileReport | None) -> dict[str, A
         found |= outcome.to_json()
     if drafts:
         given = drafts.to_json()
-        found["drafts"] = given["drafts"]
+        found["drafts"] = [*given["drafts"], *written]
         found["sources"] = [*found["sources"], *given["sources"]]
         found["items"] = {key: [*found["items"][key], *given["items"][key]] for key in ("new", "updated")}
     return found

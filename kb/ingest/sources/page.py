@@ -47,7 +47,7 @@ def fetch(task: Task) -> Iterator[Raw]:
         raise NoAnswer(
             "no-main-text", answer.url, f"{chars} characters of prose: empty, or drawn by a script"
         )
-    task.keep_body(answer.body, found.markdown)
+    task.keep_body(answer.body)
     yield Raw(found, answer.url)
 
 
@@ -76,7 +76,7 @@ def to_entry(raw: Raw, task: Task) -> Entry | Skip:
     short = {kind: kept for kind, kept in raw.extract.losses.items() if len(set(kept.split("/"))) > 1}
     if short:
         task.report.note("lost: " + ", ".join(f"{kind} {kept}" for kind, kept in sorted(short.items())))
-    text = " ".join(raw.extract.markdown.split())
+    text = raw.extract.markdown.strip()
     return Entry(
         id=work.id,
         version=work.version,
