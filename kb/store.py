@@ -28,6 +28,7 @@ from kb.model import (
     CodeRule,
     Environment,
     Figure,
+    Guide,
     Item,
     LogEntry,
     Measurement,
@@ -260,6 +261,11 @@ class Base:
             name = path.relative_to(self.root / "topics").with_suffix("").as_posix()
             found.append(read_record(Topic, path, {"path": name}))
         return {topic.path: topic for topic in sorted(found, key=lambda t: (t.order, t.path))}
+
+    def guides(self) -> dict[str, Guide]:
+        """Guides by path, in (order, path) order."""
+        found = [read_record(Guide, path, {"path": path.stem}) for path in self._units("guides")]
+        return {guide.path: guide for guide in sorted(found, key=lambda g: (g.order, g.path))}
 
     def sources(self) -> dict[str, SourceConfig]:
         """Sources by name."""

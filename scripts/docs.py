@@ -30,7 +30,7 @@ PLACES = {
     "Item": "items/YYYY-MM.jsonl", "Assessment": "assessments/YYYY-MM.jsonl", "LogEntry": "log/YYYY-MM.jsonl",
     "Draft": "front matter of inbox/, review/, dropped/ and published/drafts/", "Claim": "claims/<system>.toml",
     "Environment": "measurements/env/<digest>.json", "Measurement": "measurements/<repro>/<env>.jsonl",
-    "Verdict": "verdicts/<system>.json", "Figure": "figures/<repro>/<name>.json", "Topic": "topics/<path>.toml",
+    "Verdict": "verdicts/<system>.json", "Figure": "figures/<repro>/<name>.json", "Topic": "topics/<path>.toml", "Guide": "guides/<path>.toml",
     "TopicPage": "published/<topic>/index.md, in memory only", "SourceConfig": "sources/<name>.toml",
     "WordRule": "rules/<name>.toml", "CodeRule": "rules/<name>.toml",
 }  # fmt: skip

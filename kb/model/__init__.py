@@ -32,6 +32,8 @@ from kb.model.items import (
 )
 from kb.model.pages import (
     Figure,
+    Guide,
+    GuideSection,
     Point,
     Series,
     Topic,
@@ -50,7 +52,7 @@ from kb.model.triage import (
 )
 
 RECORDS: tuple[type[Record], ...] = (
-    Item, Assessment, Draft, Claim, Environment, Measurement, Verdict, Figure, Topic, TopicPage, SourceConfig,
+    Item, Assessment, Draft, Claim, Environment, Measurement, Verdict, Figure, Topic, Guide, TopicPage, SourceConfig,
     WordRule, CodeRule, LogEntry,
 )  # fmt: skip
 """Documented in ``docs/records.md``, in this order."""
@@ -70,6 +72,8 @@ __all__ = [
     "DraftEntry",
     "Environment",
     "Figure",
+    "Guide",
+    "GuideSection",
     "Interval",
     "Item",
     "Level",

@@ -70,6 +70,33 @@ class Topic(Record):
     """Introduction written when the page is created; from then on it belongs to people."""
 
 
+class GuideSection(Record):
+    """One part of a guide: prose of our own, then the claims it rests on."""
+
+    slug: str = Field(pattern=r"^[a-z0-9-]+$")
+    """Name of its block, unique in the guide."""
+    title: Text
+    intro: Text = Text()
+    """Written when the page is created; from then on it belongs to people."""
+    claims: tuple[str, ...] = ()
+    """Ids, or patterns with ``*``: ``vllm/*-default``. Without any, the section is prose only."""
+    show: Literal["findings", "checklist", "timeline", "matrix"] = "findings"
+    """findings: a list; checklist: a list to tick off; timeline: by the date of the source; matrix: a table by system."""
+
+
+class Guide(Record):
+    """Settings of one page that answers a question across topics, ``guides/<path>.toml``."""
+
+    path: str = Field(pattern=r"^[a-z0-9-]+$")
+    """From the file name: ``vllm-vs-sglang``."""
+    title: Text
+    order: int = 100
+    """Place in menus, low first."""
+    intro: Text = Text()
+    """Introduction written when the page is created."""
+    sections: tuple[GuideSection, ...] = ()
+
+
 class TopicPage(Record):
     """All that publish shows on one topic page. Knows no Markdown."""
 

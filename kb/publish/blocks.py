@@ -19,7 +19,7 @@ from pathlib import Path
 
 from kb.errors import CannotRun
 from kb.files import sha256
-from kb.publish.markers import SUM_LENGTH, VERSION, Block, begin_marker, end_marker, find_blocks, sum_of
+from kb.markers import SUM_LENGTH, VERSION, Block, begin_marker, end_marker, find_blocks, sum_of
 
 MERGE_TIMEOUT_S = 30
 

@@ -10,9 +10,11 @@ import re
 import unicodedata
 from urllib.parse import quote, urlsplit
 
-ACTIVE = {ord(char): f"&#{ord(char)};" for char in "\\`*_{}[]<>|~$^"} | {ord("&"): "&amp;"}
+ACTIVE = {ord(char): f"&#{ord(char)};" for char in "\\`*{}[]<>|~$^"} | {ord("&"): "&amp;"}
 ACTIVE |= {ord("<"): "&lt;", ord(">"): "&gt;"}
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_EDGE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
+"""An underscore that could begin or end emphasis; one inside a word cannot."""
 _STARTS = re.compile(r"(?:#{1,6}|[-+:]|=+|-+|\d{1,9}[.)])(?=\s|$)|!!!|\?\?\?")
 _IN_CODE = re.compile(r"[^\w ./=:#,+@%()\[\]'\"-]")
 MAX_TEXT = 2_000
@@ -39,7 +41,7 @@ def one_line(text: str, limit: int = MAX_TEXT) -> str:
 
 def markdown(text: str) -> Safe:
     """Text as inert inline Markdown, on one line."""
-    line = one_line(text).translate(ACTIVE)
+    line = _EDGE.sub("\0", one_line(text)).translate(ACTIVE).replace("\0", "&#95;")
     # schemes would become links in readers that link bare addresses; a zero-width reference keeps the text readable
     line = line.replace("://", "&#58;//").replace("www.", "www&#46;")
     if found := _STARTS.match(line):

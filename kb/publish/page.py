@@ -6,7 +6,19 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from kb.model import Assessment, Claim, Decision, Figure, Item, Outcome, Stated, Topic, TopicPage, Verdict
+from kb.model import (
+    Assessment,
+    Claim,
+    Decision,
+    Figure,
+    Guide,
+    Item,
+    Outcome,
+    Stated,
+    Topic,
+    TopicPage,
+    Verdict,
+)
 
 
 @dataclass(frozen=True)
@@ -14,6 +26,7 @@ class Records:
     """What pages are made of."""
 
     topics: Mapping[str, Topic] = field(default_factory=dict)
+    guides: Mapping[str, Guide] = field(default_factory=dict)
     claims: Mapping[str, Claim] = field(default_factory=dict)
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
     figures: tuple[Figure, ...] = ()
@@ -34,12 +47,11 @@ def topic_page(topic: Topic, records: Records) -> TopicPage:
     """
     mine = [claim for claim in records.claims.values() if belongs(claim, topic)]
     shown = [claim for claim in mine if claim.provenance != "memory"]
-    verdicts = {claim.id: verdict_of(claim, records.verdicts) for claim in shown}
-    shown.sort(key=lambda claim: (_OUTCOME_ORDER[verdicts[claim.id].verdict], claim.id))
+    pairs = ordered((claim, verdict_of(claim, records.verdicts)) for claim in shown)
     return TopicPage(
         topic=topic,
-        claims=tuple(shown),
-        verdicts=tuple(verdicts[claim.id] for claim in shown),
+        claims=tuple(claim for claim, _ in pairs),
+        verdicts=tuple(verdict for _, verdict in pairs),
         figures=tuple(
             sorted(
                 (figure for figure in records.figures if topic.path in figure.topics),
@@ -50,6 +62,11 @@ def topic_page(topic: Topic, records: Records) -> TopicPage:
         sources=tuple(newest_items(sorted({claim.item for claim in shown}), records.items)),
         num_memory=len(mine) - len(shown),
     )
+
+
+def ordered(pairs: Iterable[tuple[Claim, Verdict]]) -> list[tuple[Claim, Verdict]]:
+    """Judged claims first, then by id."""
+    return sorted(pairs, key=lambda pair: (_OUTCOME_ORDER[pair[1].verdict], pair[0].id))
 
 
 def belongs(claim: Claim, topic: Topic) -> bool:

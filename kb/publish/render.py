@@ -1,4 +1,4 @@
-"""`TopicPage` → the Markdown of a new page and of its blocks. Pure; text lives in ``templates/``.
+"""The template engine, and a topic's page: `TopicPage` → the Markdown of its blocks. Pure; text is in ``templates/``.
 
 Every value a template prints is escaped (`kb.publish.escape.markdown`) unless it was made here as `Safe`, so a new
 template is inert by default. Nothing here reads a clock.
@@ -8,46 +8,30 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from kb.model import Claim, Decision, Figure, Item, Outcome, TopicPage, Verdict
-from kb.publish.blocks import write_block
+from kb.model import Claim, Decision, Figure, Outcome, TopicPage, Verdict
+from kb.publish.entries import (
+    Pair,
+    Section,
+    claim_link,
+    details_of,
+    finding_of,
+    labelled,
+    published_root,
+    relay_lines,
+    row_of,
+    superseded_lines,
+    system_path,
+)
 from kb.publish.escape import Safe, code, link, markdown, path_link
-from kb.publish.numbers import interval, measured, stated
-from kb.publish.page import system_of, version_key
-from kb.publish.words import LEVELS, LIMITS, OUTCOMES, RELAYS, pick, say
-from kb.vocab import RELAY_MATCHES
+from kb.publish.numbers import stated
+from kb.publish.page import system_of
+from kb.publish.words import LIMITS, OUTCOMES, pick, say
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-
-FINE_RELAYS = frozenset({"matches", "unchecked"})
-
-
-@dataclass(frozen=True)
-class Row:
-    """One claim as the evidence table shows it; every cell is Markdown."""
-
-    claim: Safe
-    stated: Safe
-    ours: Safe
-    verdict: Safe
-    level: Safe
-    date: Safe
-    machine: Safe
-    command: Safe
-    finding: Safe
-    details: tuple[Safe, ...]
-
-
-@dataclass(frozen=True)
-class Section:
-    """A heading and a list under it."""
-
-    title: str
-    lines: tuple[Safe, ...]
 
 
 @cache
@@ -55,30 +39,33 @@ def environment() -> Environment:
     """The templates: undefined names are errors, every printed value passes through the escape."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    return Environment(
+    made = Environment(
         loader=PackageLoader("kb.publish"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
         autoescape=False,  # noqa: S701  HTML escaping alone would let Markdown through; finalize escapes both
-        finalize=lambda value: value if isinstance(value, Safe) else markdown(str(value)),
+        finalize=_inert,
     )
+    made.filters["cells"] = lambda values: Safe(" | ".join(_inert(value) for value in values))
+    return made
+
+
+def _inert(value: Any) -> Safe:
+    return value if isinstance(value, Safe) else markdown(str(value))
 
 
 def fill(template: str, language: str, **values: Any) -> str:
     """Fill one template; ``say`` is bound to ``language``."""
-    return environment().get_template(template).render(
-        say=lambda key, **rest: say(key, language, **rest), **values
-    )  # fmt: skip
+    return (
+        environment()
+        .get_template(template)
+        .render(say=lambda key, **rest: say(key, language, **rest), **values)
+    )
 
 
-def root_of(topic: str) -> str:
-    """Relative path from a topic's page to the root of the base."""
-    return "../" * (topic.count("/") + 2)
-
-
-def render_blocks(page: TopicPage, language: str) -> dict[str, bytes]:
+def render_topic(page: TopicPage, language: str) -> dict[str, bytes]:
     """Block id → its text, in the order of a new page.
 
     Args:
@@ -90,60 +77,40 @@ def render_blocks(page: TopicPage, language: str) -> dict[str, bytes]:
     names = Counter(figure.name for figure in page.figures)
     for figure in page.figures:
         slug = figure.name if names[figure.name] == 1 else f"{figure.repro}-{figure.name}"
-        blocks[f"{topic}/figure-{slug}"] = _figure(figure, topic, language)
+        blocks[f"{topic}/figure-{slug}"] = figure_block(figure, topic, language)
     blocks[f"{topic}/reading"] = _reading(page, language)
     return {name: text.encode() for name, text in blocks.items()}
-
-
-def render_page(page: TopicPage, blocks: dict[str, bytes], language: str) -> bytes:
-    """A new page around its blocks; from now on it belongs to people."""
-    other = "en" if language == "zh" else "zh"
-    title, intro = page.topic.title, page.topic.intro
-    return fill(
-        "topic.md.j2",
-        language,
-        title=pick(title, language) or page.topic.path,
-        other_title=_other(title, language),
-        intro=pick(intro, language),
-        other_intro=getattr(intro, other) if getattr(intro, language) else "",
-        blocks=[
-            {
-                "heading": say("reading", language) if name.endswith("/reading") else "",
-                "text": Safe(write_block(name, text).decode().rstrip("\n")),
-            }
-            for name, text in blocks.items()
-        ],
-    ).rstrip("\n").encode() + b"\n"  # fmt: skip
-
-
-def _other(text: Any, language: str) -> str:
-    """The text in the other language, empty where it would only repeat."""
-    main, second = (text.zh, text.en) if language == "zh" else (text.en, text.zh)
-    return second if main and second != main else ""
 
 
 # The evidence block
 
 
 def _evidence(page: TopicPage, language: str) -> str:
+    topic = page.topic.path
     pairs = list(zip(page.claims, page.verdicts, strict=True))
-    rows = [_row(claim, verdict, page.topic.path, language) for claim, verdict in pairs]
+    tested = [(claim, verdict) for claim, verdict in pairs if verdict.verdict is not Outcome.UNTESTED]
+    untested = [claim for claim, verdict in pairs if verdict.verdict is Outcome.UNTESTED]
     sections = (
-        Section(say("not-shown", language), _limits(pairs, page.num_memory, language)),
-        Section(say("relays", language), _relays(page.claims, language)),
-        Section(say("superseded", language), _superseded(page.claims, page.sources, language)),
-        Section(say("open", language), _open_questions(pairs, language)),
+        Section(say("not-shown", language), limit_lines(pairs, page.num_memory, language)),
+        Section(say("relays", language), relay_lines(page.claims, language)),
+        Section(say("superseded", language), superseded_lines(page.claims, page.sources, language)),
+        Section(say("open", language), _open_questions(tested, language)),
+        Section(say("untested", language, n=str(len(untested))), _by_system(untested, topic, language)),
     )
     return fill(
         "evidence.md.j2",
         language,
-        summary=_summary(page.verdicts, language),
-        rows=rows,
+        summary=summary_lines(page.verdicts, language),
+        rows=[row_of(claim, verdict, topic, language) for claim, verdict in tested],
+        findings=[
+            (finding_of(claim, verdict, topic, language), details_of(claim, verdict, language))
+            for claim, verdict in tested
+        ],
         sections=[section for section in sections if section.lines],
     )
 
 
-def _summary(verdicts: Sequence[Verdict], language: str) -> list[Safe]:
+def summary_lines(verdicts: Sequence[Verdict], language: str) -> list[Safe]:
     """Counts of each outcome, one line in each language, the page's language first."""
     if not verdicts:
         return [markdown(say("no-claims", language))]
@@ -156,51 +123,7 @@ def _summary(verdicts: Sequence[Verdict], language: str) -> list[Safe]:
     return [Safe(f"**{markdown(first)}**"), Safe(f"*{markdown(second)}*")]
 
 
-def claim_link(claim: Claim, topic: str) -> Safe:
-    """A claim's id, linked to the file that holds it."""
-    return path_link(code(claim.id), f"{root_of(topic)}claims/{system_of(claim)}.toml")
-
-
-def _row(claim: Claim, verdict: Verdict, topic: str, language: str) -> Row:
-    name = claim_link(claim, topic)
-    statement = markdown(pick(claim.statement, language))
-    label = markdown(pick(OUTCOMES[verdict.verdict], language))
-    reason = verdict.reason_zh if language == "zh" and verdict.reason_zh else verdict.reason
-    return Row(
-        claim=name,
-        stated=markdown(stated(claim, language)),
-        ours=markdown(measured(verdict, language)),
-        verdict=Safe(f"**{label}**"),
-        level=markdown(pick(LEVELS[verdict.level], language) if verdict.level else "—"),
-        date=markdown(verdict.at[:10] or "—"),
-        machine=markdown(verdict.machine or "—"),
-        command=code(f"kb repro {verdict.repro}") if verdict.repro else Safe("—"),
-        finding=Safe(f"{name} {statement} → **{label}** — {markdown(reason)}"),
-        details=_details(claim, verdict, language),
-    )
-
-
-def _details(claim: Claim, verdict: Verdict, language: str) -> tuple[Safe, ...]:
-    """What stands under a finding: the other language, conditions, cases, quote."""
-    other = _other(claim.statement, language)
-    lines = [Safe(f"*{markdown(other)}*")] if other else []
-    if claim.conditions:
-        given = "; ".join(f"{key}: {value}" for key, value in claim.conditions.items() if value)
-        lines.append(_labelled("conditions", given, language))
-    if claim.quote:
-        lines.append(_labelled("quote", f"“{claim.quote}”", language))
-    if verdict.cases:
-        cases = "; ".join(f"{name} {interval(value)}" for name, value in verdict.cases.items())
-        lines.append(_labelled("cases", cases, language))
-    return tuple(lines)
-
-
-def _labelled(key: str, text: str, language: str) -> Safe:
-    colon = "：" if language == "zh" else ": "
-    return Safe(f"{markdown(say(key, language))}{colon}{markdown(text)}")
-
-
-def _limits(pairs: list[tuple[Claim, Verdict]], num_memory: int, language: str) -> tuple[Safe, ...]:
+def limit_lines(pairs: Sequence[Pair], num_memory: int, language: str) -> tuple[Safe, ...]:
     """What the evidence shown does not say, by level, and what was left out."""
     met = {verdict.level for _, verdict in pairs if verdict.level}
     lines = [markdown(pick(text, language)) for level, text in LIMITS.items() if level in met]
@@ -214,50 +137,40 @@ def _limits(pairs: list[tuple[Claim, Verdict]], num_memory: int, language: str) 
     return tuple(lines)
 
 
-def _relays(claims: Sequence[Claim], language: str) -> tuple[Safe, ...]:
-    """Second-hand quotations that do not match their source."""
-    names = RELAYS if language == "zh" else RELAY_MATCHES
-    return tuple(
-        Safe(
-            f"{code(claim.id)} {markdown(say('said', language, draft=relay.draft, said=relay.said))}"
-            f" — {markdown(names.get(relay.match, relay.match))}"
-        )
-        for claim in claims
-        for relay in claim.relayed
-        if relay.match not in FINE_RELAYS
-    )
+_OPEN = frozenset({Outcome.BLOCKED, Outcome.INCONCLUSIVE, Outcome.NOT_COMPARABLE})
 
 
-def _superseded(claims: Sequence[Claim], sources: Sequence[Item], language: str) -> tuple[Safe, ...]:
-    newest = {item.id: item.version for item in sources}
-    return tuple(
-        Safe(f"{code(claim.id)} {markdown(say('read-in', language, a=claim.version, b=newest[claim.item]))}")
-        for claim in claims
-        if claim.version and version_key(newest.get(claim.item, "")) > version_key(claim.version)
-    )
-
-
-_OPEN = frozenset({Outcome.UNTESTED, Outcome.BLOCKED, Outcome.INCONCLUSIVE})
-
-
-def _open_questions(pairs: list[tuple[Claim, Verdict]], language: str) -> tuple[Safe, ...]:
-    """What nobody can answer yet and what would, and doubts about the figures themselves."""
+def _open_questions(pairs: Sequence[Pair], language: str) -> tuple[Safe, ...]:
+    """What a run could not answer and what would, and doubts about the figures themselves."""
     lines: list[Safe] = []
     for claim, verdict in pairs:
         if verdict.verdict in _OPEN and claim.planned:
-            lines.append(Safe(f"{code(claim.id)} {_labelled('planned', claim.planned, language)}"))
+            lines.append(Safe(f"{code(claim.id)} {labelled('planned', claim.planned, language)}"))
         if claim.doubt is not None:
-            lines.append(
-                Safe(f"{code(claim.id)} {_labelled('doubt', pick(claim.doubt, language), language)}")
-            )
+            lines.append(Safe(f"{code(claim.id)} {labelled('doubt', pick(claim.doubt, language), language)}"))
     return tuple(lines)
+
+
+def _by_system(claims: Sequence[Claim], topic: str, language: str) -> tuple[Safe, ...]:
+    """Claims nobody has judged yet, one line per system: every id with the source's figure."""
+    systems: dict[str, list[Claim]] = {}
+    for claim in claims:
+        systems.setdefault(system_of(claim), []).append(claim)
+    return tuple(
+        Safe(
+            f"**{path_link(markdown(system), system_path(system, topic))}** ({len(mine)}) "
+            + " · ".join(f"{claim_link(c, topic, short=True)} {markdown(stated(c, language))}" for c in mine)
+        )
+        for system, mine in sorted(systems.items())
+    )
 
 
 # Figures and reading list
 
 
-def _figure(figure: Figure, topic: str, language: str) -> str:
-    place = f"{root_of(topic)}figures/{figure.repro}/{figure.name}"
+def figure_block(figure: Figure, page: str, language: str) -> str:
+    """A picture with its description, what is solid and dashed, its data and the command that redraws it."""
+    place = f"{published_root(page)}../figures/{figure.repro}/{figure.name}"
     return fill(
         "figure.md.j2",
         language,

@@ -15,11 +15,12 @@ from typing import Any
 from kb.draft import read_drafts
 from kb.errors import Findings, NeedsPerson, NothingMatches
 from kb.files import read_bytes, sha256
+from kb.markers import find_blocks
 from kb.model import Assessment, Draft, Figure
 from kb.publish.blocks import BlockState, Output, update_page
-from kb.publish.markers import find_blocks
-from kb.publish.page import Records, topic_page
-from kb.publish.render import render_blocks, render_page
+from kb.publish.guides import unknown_claims
+from kb.publish.page import Records
+from kb.publish.pages import Page, all_pages
 from kb.store import MAX_PAGE_BYTES, Base
 
 
@@ -89,6 +90,7 @@ def load_records(base: Base) -> Records:
     """Read what pages are made of."""
     return Records(
         topics=base.topics(),
+        guides=base.guides(),
         claims=base.claims(),
         verdicts=base.verdicts(),
         figures=tuple(base.figures()),
@@ -161,44 +163,51 @@ def make_plan(base: Base, pages: Sequence[str] = ()) -> Plan:
 
     Args:
         base: The knowledge base.
-        pages: Topics to publish; none for all.
+        pages: Paths of pages below ``published/``; none for all.
 
     Raises:
         Findings: See `check_markers`.
-        NothingMatches: A name in ``pages`` is no topic.
+        NothingMatches: A name in ``pages`` is no page.
     """
     check_markers(base)
-    records = load_records(base)
-    for name in pages:
-        if name not in records.topics:
-            raise NothingMatches(
-                f"page {name}: not found",
-                cause=f"topics are {', '.join(records.topics) or '(none)'}",
-                remedy="name a topic as its file under topics/ is named",
-                next_command="kb publish",
-            )
     plan = Plan()
     language = base.settings.language
     holds = held_blocks(base)
-    chosen = [records.topics[name] for name in dict.fromkeys(pages)] or list(records.topics.values())
     after: list[FileChange] = []
     drawn: dict[str, Figure] = {}
-    for topic in chosen:
-        page = topic_page(topic, records)
+    records = load_records(base)
+    for guide in records.guides.values():
+        plan.notes += [
+            f"guides/{guide.path}.toml: no claim matches {x}" for x in unknown_claims(guide, records.claims)
+        ]
+    for page in _chosen(all_pages(records, language), pages):
         drawn |= {f"{figure.repro}/{figure.name}": figure for figure in page.figures}
-        blocks = render_blocks(page, language)
-        path = base.page_path(topic.path)
+        path = base.page_path(page.path)
+        name = base.relative(path)
         if path.exists():
-            _update(base, plan, path, blocks, holds, after)
-        elif any(base.block_path(name).exists() for name in blocks):
-            plan.notes.append(f"{base.relative(path)}: a person removed this page; it is not written again")
+            _update(base, plan, page, holds, after)
+        elif any(base.block_path(block).exists() for block in page.blocks):
+            plan.notes.append(f"{name}: a person removed this page; it is not written again")
         else:
-            _add(plan, base, path, render_page(page, blocks, language))
-            plan.states[base.relative(path)] = [BlockState(name, "clean") for name in blocks]
-            after += [_change(base, base.block_path(name), text) for name, text in blocks.items()]
+            plan.changes.append(FileChange(name, None, page.render(page.blocks)))
+            plan.states[name] = [BlockState(block, "clean") for block in page.blocks]
+            after += [_change(base, base.block_path(block), text) for block, text in page.blocks.items()]
     pictures = [change for _, figure in sorted(drawn.items()) if (change := _picture(base, figure, language))]
     plan.changes = [c for c in (*pictures, *plan.changes, *after) if c.before != c.after]
     return plan
+
+
+def _chosen(pages: list[Page], names: Sequence[str]) -> list[Page]:
+    known = {page.path: page for page in pages}
+    for name in names:
+        if name not in known:
+            raise NothingMatches(
+                f"page {name}: not found",
+                cause=f"pages are {', '.join(known) or '(none)'}",
+                remedy="name a page as its folder under published/ is named",
+                next_command="kb publish",
+            )
+    return [known[name] for name in dict.fromkeys(names)] or pages
 
 
 def held_blocks(base: Base) -> set[str]:
@@ -212,15 +221,13 @@ def held_blocks(base: Base) -> set[str]:
     return held
 
 
-def _update(
-    base: Base, plan: Plan, path: Path, blocks: dict[str, bytes], holds: set[str], after: list[FileChange]
-) -> None:
+def _update(base: Base, plan: Plan, page: Page, holds: set[str], after: list[FileChange]) -> None:
+    path = base.page_path(page.path)
     name = base.relative(path)
     before = read_bytes(path, limit=MAX_PAGE_BYTES)
-    topic = path.parent.relative_to(base.root / "published").as_posix()
     outputs = {
-        block: Output(text, _read(base.block_path(block)), held=block in holds or topic in holds)
-        for block, text in blocks.items()
+        block: Output(text, _read(base.block_path(block)), held=block in holds or page.path in holds)
+        for block, text in page.blocks.items()
     }
     update = update_page(before, outputs)
     plan.states[name] = update.states
@@ -229,10 +236,6 @@ def _update(
     plan.notes += [f"{name}: {block} was taken over by a person; it is not written again" for block in taken]
     after += [_change(base, base.block_path(block), text) for block, text in update.bases.items()]
     after += [_change(base, base.proposal_path(block), text) for block, text in update.proposals.items()]
-
-
-def _add(plan: Plan, base: Base, path: Path, data: bytes) -> None:
-    plan.changes.append(FileChange(base.relative(path), None, data))
 
 
 def _change(base: Base, path: Path, data: bytes | None) -> FileChange:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, assume, given, seed, settings
 from hypothesis import strategies as st
 
+from kb.markers import begin_marker, find_blocks, sum_of
 from kb.publish.blocks import Output, new_page, run_name, update_page
-from kb.publish.markers import begin_marker, find_blocks, sum_of
 
 ID = "a/evidence"
 OLD = b"\n| claim | ours |\n| --- | --- |\n| one | 18 % |\n\ntext\n\nlast line\n\n"

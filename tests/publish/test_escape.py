@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from kb.markers import find_blocks
 from kb.model import Interval, Text
 from kb.publish.escape import address, code, link, markdown, one_line
 from kb.publish.figures import draw
-from kb.publish.markers import find_blocks
 from tests.publish.payloads import PAYLOADS
 
 READERS = {
@@ -53,18 +53,19 @@ def read(html: str) -> Seen:
     return seen
 
 
-def hostile_page(shelf, payload: str) -> str:
-    """A page on which every field that comes from outside is the payload."""
+def hostile_base(shelf, payload: str) -> None:
+    """A published base in which every field that comes from outside is the payload."""
     relay = {"draft": payload, "said": payload, "match": payload}
     text = {"zh": payload, "en": payload}
     shelf.claim(
         statement=text, quote=payload, locator=payload, baseline=payload, conditions={payload: payload}, relayed=[relay],
-        doubt=text, planned=payload, unit=payload, version="1",
+        doubt=text, planned=payload, unit=payload, version="1", metric=payload, valid_until=payload,
     )  # fmt: skip
+    shelf.claim("eai/compaction", statement=text, item=payload, planned=payload, provenance="primary")
     interval = Interval(low=1, value=2, high=3, n=4, unit=payload)
     shelf.verdict(
         reason=payload, reason_zh=payload, repro=payload, machine=payload, at=payload, cases={payload: interval},
-        measured=interval, insensitive=payload,
+        measured=interval, insensitive=payload, run=payload,
     )  # fmt: skip
     shelf.figure(title=Text(zh=payload, en=payload), alt=Text(zh=payload, en=payload), x=Text(zh=payload))
     shelf.item(title=payload, url=payload, authors=[payload], notices=[payload])
@@ -72,26 +73,29 @@ def hostile_page(shelf, payload: str) -> str:
     head = f'---\nkb: draft/1\ncurator: "x"\ndate: "2026-06-10"\nentries: [{entry}]\n---\n'
     shelf.base.write(shelf.root / "published/drafts/2026-06-10-x.md", head)
     assert shelf.kb("publish") == 0
-    return shelf.page.read_text()
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
-def test_a_page_made_of_a_payload_is_inert(shelf, payload):
-    text = hostile_page(shelf, payload)
-    blocks, problems = find_blocks(text.encode())
-    assert [b.id.rsplit("/", 1)[1] for b in blocks] == ["evidence", "figure-freed", "reading"]
-    assert problems == []
-    for name, reader in READERS.items():
-        seen = read(reader.render(text))
-        assert set(seen.tags) <= ALLOWED, name
-        assert seen.tags.count("img") == 1, name
-        assert seen.tags.count("tr") == 3, name
-        assert not [key for key, _ in seen.attributes if key.startswith("on") or key == "style"], name
-        targets = [value for key, value in seen.attributes if key in {"href", "src"}]
-        assert all(re.match(r"\.\./|https?://", unescape(target)) for target in targets), name
-        assert not [t for t in targets if "evil" in t and payload != t], name
-        assert len(seen.comments) == 6, "only our own markers"
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]", text)
+def test_pages_made_of_a_payload_are_inert(shelf, payload):
+    hostile_base(shelf, payload)
+    expected = {
+        shelf.page: (["evidence", "figure-freed", "reading"], 1, 2),
+        shelf.root / "published/systems/eai/index.md": (["claims"], 0, 0),
+    }
+    for path, (names, images, rows) in expected.items():
+        text = path.read_text()
+        blocks, problems = find_blocks(text.encode())
+        assert ([b.id.rsplit("/", 1)[1] for b in blocks], problems) == (names, [])
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]", text)
+        for name, reader in READERS.items():
+            seen = read(reader.render(text))
+            assert set(seen.tags) <= ALLOWED, name
+            assert (seen.tags.count("img"), seen.tags.count("tr")) == (images, rows), name
+            assert not [key for key, _ in seen.attributes if key.startswith("on") or key == "style"], name
+            targets = [unescape(value) for key, value in seen.attributes if key in {"href", "src"}]
+            assert all(re.match(r"\.\./|https?://", target) for target in targets), name
+            assert not [t for t in targets if t.startswith("http") and "evil" in t and payload != t], name
+            assert len(seen.comments) == 2 * len(names), "only our own markers"
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)

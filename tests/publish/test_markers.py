@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kb.publish.markers import begin_marker, end_marker, find_blocks, sum_of
+from kb.markers import begin_marker, end_marker, find_blocks, sum_of
 
 BEGIN = begin_marker("a/b", "r1", b"x\n")
 END = end_marker("a/b")

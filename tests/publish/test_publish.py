@@ -43,16 +43,19 @@ def test_a_page_is_made_with_title_introduction_and_the_evidence(shelf, capsys):
     assert "没有说明什么" in text
     assert "../../../figures/paged-eviction/freed.svg" in text
     assert (shelf.page.parent / "../../../figures/paged-eviction/freed.svg").resolve().is_file()
-    assert (shelf.page.parent / "../../../claims/eai.toml").resolve().is_file()
+    assert (shelf.page.parent / "../../systems/eai/index.md").resolve().is_file()
+    assert '<a id="evict-14400"></a>' in (shelf.root / "published/systems/eai/index.md").read_text()
     assert "add     published/inference/kvcache/index.md" in capsys.readouterr().out
 
 
 def test_a_claim_nobody_judged_says_so_and_is_never_zero(shelf):
     shelf.kb("publish")
-    line = next(x for x in shelf.page.read_text().splitlines() if x.startswith("| [`eai/compaction`]"))
-    assert "没有测量" in line
-    assert "**未验证**" in line
-    assert "怎样验证：CPU" in shelf.page.read_text()
+    line = next(x for x in shelf.page.read_text().splitlines() if "[`compaction`]" in x)
+    assert line.startswith("- **[eai](../../systems/eai/index.md)** (1) ")
+    system = (shelf.root / "published/systems/eai/index.md").read_text()
+    assert "### `eai/compaction` · 未验证" in system
+    assert "怎样验证：CPU" in system
+    assert "| `eai/compaction`" not in shelf.page.read_text()
 
 
 def test_claims_from_memory_stay_out_and_are_counted(shelf):
@@ -301,7 +304,7 @@ def test_one_page_may_be_named_and_an_unknown_one_is_refused(shelf, capsys):
     assert shelf.kb("publish", "rag") == 0
     assert not shelf.page.exists()
     assert shelf.kb("publish", "nosuch") == 2
-    assert "topics are inference/kvcache, rag" in capsys.readouterr().err
+    assert "pages are inference/kvcache, rag, systems/eai, ledger" in capsys.readouterr().err
 
 
 def test_a_second_run_changes_no_byte(shelf):

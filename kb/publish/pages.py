@@ -1,0 +1,150 @@
+"""All pages kb writes: topics, systems, guides and the ledger, each as its blocks and the page around them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from kb.errors import BadConfig
+from kb.model import Figure, Guide, Item, Text, Topic
+from kb.publish.blocks import write_block
+from kb.publish.entries import Pair, other_language
+from kb.publish.escape import Safe
+from kb.publish.guides import check_guide, guide_page_path, render_guide
+from kb.publish.page import Records, newest_items, ordered, system_of, topic_page, verdict_of
+from kb.publish.render import fill, render_topic
+from kb.publish.systems import LEDGER, render_ledger, render_system, system_page_path
+from kb.publish.words import PHRASES, pick, say
+
+RESERVED = frozenset({"systems", "guides", LEDGER, "drafts"})
+"""First folders below ``published/`` that are no topics."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page kb writes."""
+
+    path: str
+    """Below ``published/``: ``inference/kvcache``."""
+    title: Text
+    blocks: dict[str, bytes]
+    """Block id → text, in the order of a new page."""
+    render: Callable[[dict[str, bytes]], bytes]
+    """Makes the whole page around its blocks; used once, when there is none."""
+    figures: tuple[Figure, ...] = ()
+    """Pictures it shows."""
+
+
+def all_pages(records: Records, language: str) -> list[Page]:
+    """Every page of a base, topics first.
+
+    Raises:
+        BadConfig: A topic lies where other pages do, or two sections of a guide have the same slug.
+    """
+    pairs = shown_pairs(records)
+    newest = {item.id: item for item in newest_items(records.items, records.items)}
+    pages = [_topic(topic, records, language) for topic in records.topics.values()]
+    pages += [_guide(guide, pairs, newest, language) for guide in records.guides.values()]
+    if pairs:
+        pages += _systems(records, pairs, language)
+        pages.append(_ledger(pairs, language))
+    return pages
+
+
+def shown_pairs(records: Records) -> list[Pair]:
+    """Every claim that may be shown, with its verdict; judged claims first."""
+    shown = [claim for claim in records.claims.values() if claim.provenance != "memory"]
+    return ordered((claim, verdict_of(claim, records.verdicts)) for claim in shown)
+
+
+def _around(title: Text, intro: Text, parts: list[dict[str, object]], language: str) -> bytes:
+    """A new page; from now on it belongs to people."""
+    text = fill(
+        "page.md.j2",
+        language,
+        title=pick(title, language),
+        other_title=other_language(title, language),
+        intro=_paragraphs(pick(intro, language)),
+        other_intro=other_language(intro, language),
+        parts=parts,
+    )
+    return text.rstrip("\n").encode() + b"\n"
+
+
+def _paragraphs(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.strip()]
+
+
+def _part(
+    text: bytes, block: str, heading: str = "", intro: Text | None = None, language: str = ""
+) -> dict[str, object]:
+    intro = intro or Text()
+    return {
+        "heading": heading,
+        "intro": _paragraphs(pick(intro, language)),
+        "other_intro": other_language(intro, language),
+        "text": Safe(write_block(block, text).decode().rstrip("\n")) if block else "",
+    }
+
+
+def _topic(topic: Topic, records: Records, language: str) -> Page:
+    if topic.path.partition("/")[0] in RESERVED:
+        raise BadConfig(
+            f"topics/{topic.path}.toml: not used",
+            cause=f"published/{topic.path.partition('/')[0]}/ holds other pages",
+            remedy="give the topic another path",
+        )
+    page = topic_page(topic, records)
+    headings = {"evidence": say("evidence", language), "reading": say("reading", language)}
+
+    def render(blocks: dict[str, bytes]) -> bytes:
+        parts = [
+            _part(text, name, headings.get(name.rpartition("/")[2], "")) for name, text in blocks.items()
+        ]
+        title = topic.title if topic.title.zh or topic.title.en else Text(zh=topic.path)
+        return _around(title, topic.intro, parts, language)
+
+    return Page(topic.path, topic.title, render_topic(page, language), render, page.figures)
+
+
+def _guide(guide: Guide, pairs: list[Pair], newest: dict[str, Item], language: str) -> Page:
+    check_guide(guide)
+    path = guide_page_path(guide)
+
+    def render(blocks: dict[str, bytes]) -> bytes:
+        parts = []
+        for section in guide.sections:
+            name = f"{path}/{section.slug}" if section.claims else ""
+            heading = pick(section.title, language)
+            parts.append(_part(blocks.get(name, b""), name, heading, section.intro, language))
+        return _around(guide.title, guide.intro, parts, language)
+
+    return Page(path, guide.title, render_guide(guide, pairs, newest, language), render)
+
+
+def _systems(records: Records, pairs: list[Pair], language: str) -> Iterable[Page]:
+    claims: dict[str, list[Pair]] = {}
+    for pair in pairs:
+        claims.setdefault(system_of(pair[0]), []).append(pair)
+    memory: dict[str, int] = {}
+    for claim in records.claims.values():
+        if claim.provenance == "memory":
+            memory[system_of(claim)] = memory.get(system_of(claim), 0) + 1
+    for system, mine in sorted(claims.items()):
+        sources = newest_items(sorted({claim.item for claim, _ in mine}), records.items)
+        blocks = render_system(system, mine, sources, memory.get(system, 0), language)
+        title = Text(zh=f"{system}：逐条论断", en=f"{system}: claim by claim")
+        yield Page(system_page_path(system), title, blocks, _plain(title, PHRASES["system-intro"], language))
+
+
+def _ledger(pairs: list[Pair], language: str) -> Page:
+    title = PHRASES["ledger"]
+    blocks = render_ledger(pairs, language)
+    return Page(LEDGER, title, blocks, _plain(title, PHRASES["ledger-intro"], language))
+
+
+def _plain(title: Text, intro: Text, language: str) -> Callable[[dict[str, bytes]], bytes]:
+    def render(blocks: dict[str, bytes]) -> bytes:
+        return _around(title, intro, [_part(text, name) for name, text in blocks.items()], language)
+
+    return render
