@@ -50,6 +50,9 @@ def start(base, repro, at=0):
     """The three commands in one process that kills itself at moment ``at``; 0 for never."""
     commands = (["ingest", "--file", str(EXAMPLE)], ["repro", repro], ["publish"])
     environment = {**os.environ, "KB_NOW": "2026-07-03T01:00:00Z", "XDG_RUNTIME_DIR": str(base.parent)}
+    environment["GIT_DIR"] = (
+        os.devnull
+    )  # a run records the commit of its code, which may move during this test
     return subprocess.Popen(
         [sys.executable, "-c", CHILD, str(base), str(at), repr(commands)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=ROOT,
@@ -66,6 +69,7 @@ def fresh(folder, system):
     """A base as `kb` finds it before its first run, with the claims of one system."""
     base = folder / "base"
     shutil.rmtree(base, ignore_errors=True)
+    subprocess.run(["git", "init", "-q", "--bare", folder / "empty.git"], check=True)
     for name in ("topics", "rules", "sources"):
         if (SHIPPED / name).is_dir():
             shutil.copytree(SHIPPED / name, base / name)
