@@ -34,7 +34,7 @@ demo: $(VENV)/.core ## drafts and sources → triage → reproduction → page, 
 	@$(BIN)/python scripts/demo.py
 
 test: $(VENV)/.test browser ## all tests that need no GPU and no network
-	@OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal
+	@OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile
 
 check: $(VENV)/.test ## format, lint, types, layers, generated docs, size limits
 	@$(BIN)/ruff format --check $(CODE)

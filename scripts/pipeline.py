@@ -57,8 +57,8 @@ def replay(state: Path) -> Iterator[dict[str, str]]:
         server.wait()
 
 
-def kb(base: Path, env: dict[str, str], *args: str, quiet: bool = False) -> str:
-    """Run one command, print it and its answer, and return its stdout.
+def kb(base: Path, env: dict[str, str], *args: str, quiet: bool = False, lines: int = 40) -> str:
+    """Run one command, print it and the last ``lines`` lines of its answer, and return its stdout.
 
     Raises:
         SystemExit: It failed; its own message was printed.
@@ -74,5 +74,7 @@ def kb(base: Path, env: dict[str, str], *args: str, quiet: bool = False) -> str:
         print(done.stdout, done.stderr or "", sep="\n")
         raise SystemExit(f"kb {' '.join(args)} ended with {done.returncode}")
     if not quiet:
-        print(done.stdout, end="", flush=True)
+        answer = done.stdout.splitlines()
+        left_out = [f"… {len(answer) - lines} lines more"] if len(answer) > lines else []
+        print("\n".join([*left_out, *answer[-lines:]]), flush=True)
     return done.stdout
