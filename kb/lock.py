@@ -92,8 +92,27 @@ def is_held(root: Path, name: str) -> bool:
     return False
 
 
+def is_foreign(owner: Owner) -> bool:
+    """True if a lock's owner ran on another machine, whose death nothing here can prove.
+
+    A container that starts anew has another host name but the boot id of its machine, where the kernel lock decides.
+    """
+    return owner.host != socket.gethostname() and (not owner.boot or owner.boot != _boot_id())
+
+
+def break_lock(root: Path, name: str) -> Owner | None:
+    """Remove the owner record that a run on another machine left; returns it, None if there was none.
+
+    Raises:
+        Busy: A living process on this machine holds the lock: end that process instead.
+    """
+    owner = read_owner(root, name)
+    with hold(root, name, "kb lock break", wait_s=0.0, even_foreign=True):
+        return owner
+
+
 @contextlib.contextmanager
-def hold(root: Path, name: str, what: str, *, wait_s: float) -> Iterator[None]:
+def hold(root: Path, name: str, what: str, *, wait_s: float, even_foreign: bool = False) -> Iterator[None]:
     """Hold the lock ``name`` of the base at ``root``.
 
     Args:
@@ -101,9 +120,10 @@ def hold(root: Path, name: str, what: str, *, wait_s: float) -> Iterator[None]:
         name: ``write`` or ``long``.
         what: Command that takes it, for the owner record.
         wait_s: Seconds to wait for another holder.
+        even_foreign: Take it although a run on another machine did not end properly (`break_lock`).
 
     Raises:
-        Busy: Another process still holds it; the message names pid, host and start time.
+        Busy: Another process still holds it, or a run on another machine may; the message names pid, host and start.
     """
     import filelock
 
@@ -126,6 +146,16 @@ def hold(root: Path, name: str, what: str, *, wait_s: float) -> Iterator[None]:
             next_command="kb lock show",
         ) from error
     record = folder / f"{name}.owner"
+    left = read_owner(root, name)
+    if left is not None and is_foreign(left) and not even_foreign:
+        # on a network file system a kernel lock may not reach other machines, so a record from one is never overruled
+        lock.release()
+        raise Busy(
+            f"{what}: the {name} lock belongs to another machine",
+            cause=f"{left.what}, pid {left.pid} on {left.host}, since {left.start}, has not given it back",
+            remedy=f"look on {left.host} whether it still runs; if it surely does not, break the lock",
+            next_command=f"kb lock break {name}",
+        )
     try:
         # a wall clock on purpose: the owner record never enters the base, and KB_NOW must not hide a real age
         import datetime as dt

@@ -10,6 +10,7 @@ from typing import Any
 
 from kb import clock
 from kb.draft import list_drafts
+from kb.heartbeat import SyncState, read_sync_state
 from kb.lock import is_held, read_owner
 from kb.model import Outcome, Record
 from kb.store import Base
@@ -58,6 +59,8 @@ class Status(Record):
     held: tuple[str, ...]
     """Blocks whose new text waits for a person."""
     locks: tuple[LockState, ...]
+    sync: SyncState = SyncState()
+    """What the last sync here left, and whether the scheduled job is overdue."""
     problems: tuple[str, ...]
     """Lines and files that cannot be read: ``file:line: why``."""
 
@@ -87,6 +90,7 @@ def summarise(base: Base) -> Status:
         verdicts={outcome.value: outcomes[outcome] for outcome in Outcome},
         held=held_blocks(base),
         locks=tuple(_lock(base, name) for name in ("write", "long")),
+        sync=read_sync_state(base),
         problems=tuple(f"{base.relative(bad.path)}:{bad.line}: {bad.why}" for bad in base.problems),
     )
 

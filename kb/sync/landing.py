@@ -71,6 +71,7 @@ class Landing:
         if plan.changes:
             with tip_index(view.git, view.place.folder, self.tip) as index:
                 self._screen(plan, index)
+        plan.held = [held for held in plan.held if not self.queue.is_dropped(held.path, held.work)]
         self.plan = plan
         return plan
 

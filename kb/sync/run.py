@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from kb import clock
 from kb.config import UserSettings, load_user
-from kb.errors import BadInput, NeedsPerson
+from kb.errors import BadInput, KbError, NeedsPerson
 from kb.files import read_bytes, write_atomic
+from kb.heartbeat import sync_folder
 from kb.lock import LONG_WAIT_S, hold
 from kb.store import Base
+from kb.sync.beat import write_beat
 from kb.sync.bring import Brought, bring, give_commits, move_head, refuse_absorb
 from kb.sync.git import Entry, Git, GitFailed
 from kb.sync.history import find_batch
 from kb.sync.journal import DROPPED, PUSHED, Journal
 from kb.sync.landing import Landing
+from kb.sync.notify import notify, queue_events, verdict_events
 from kb.sync.paths import PathKind, kind_of
 from kb.sync.place import Place, find_place
 from kb.sync.plan import Plan
 from kb.sync.private import open_private, rebuild_private
-from kb.sync.queue import load_queue
+from kb.sync.queue import Waiting, load_queue
 from kb.sync.refusal import Kind
 from kb.sync.report import Report
 from kb.sync.sides import Settled, View, look, record_ground
@@ -43,22 +48,53 @@ def sync(base: Base, *, dry_run: bool = False, plan_file: Path | None = None, ab
     """
     user = load_user()
     with hold(base.root, "long", "kb sync", wait_s=LONG_WAIT_S):
-        place = find_place(base, user)
         try:
-            return _sync(
-                place, open_private(place), user, dry_run=dry_run, plan_file=plan_file, absorb=absorb
-            )
-        except GitFailed as error:
-            if error.kind is not Kind.BROKEN:
-                raise
-            git = rebuild_private(place)
-            return _sync(place, git, user, dry_run=dry_run, plan_file=plan_file, absorb=absorb)
+            return _sync_or_rebuild(base, user, Options(dry_run, plan_file, absorb))
+        except KbError as error:
+            if not dry_run:
+                _note_failure(base, user, error)
+            raise
 
 
-def _sync(
-    place: Place, git: Git, user: UserSettings, *, dry_run: bool, plan_file: Path | None, absorb: bool
-) -> Report:
-    base = place.base
+@dataclass(frozen=True)
+class Options:
+    """What was asked for."""
+
+    dry_run: bool = False
+    plan_file: Path | None = None
+    absorb: bool = False
+
+
+def _sync_or_rebuild(base: Base, user: UserSettings, options: Options) -> Report:
+    place = find_place(base, user)
+    try:
+        return _sync(place, open_private(place), user, options)
+    except GitFailed as error:
+        if error.kind is not Kind.BROKEN:
+            raise
+        return _sync(place, rebuild_private(place), user, options)
+
+
+def change_queue(
+    base: Base, what: Literal["retry", "drop"], names: Sequence[str], *, dry_run: bool
+) -> list[Waiting]:
+    """Retry or drop items of the queue; returns them.
+
+    Raises:
+        NothingMatches: A name is neither id, path nor block of an item.
+        Busy: A sync runs.
+    """
+    folder = base.cache / "sync"
+    with hold(base.root, "long", f"kb queue {what}", wait_s=LONG_WAIT_S):
+        queue = load_queue(folder)
+        chosen = queue.retry(names) if what == "retry" else queue.drop(names)
+        if not dry_run:
+            queue.save()
+    return chosen
+
+
+def _sync(place: Place, git: Git, user: UserSettings, options: Options) -> Report:
+    base, dry_run = place.base, options.dry_run
     report = Report(str(base.root), remote=shown(place.url), branch=place.branch, dry_run=dry_run)
     tip = git.text("rev-parse", f"refs/heads/{place.branch}")
     journal = Journal(place.folder / "journal.jsonl")
@@ -68,8 +104,8 @@ def _sync(
         landing = Landing(look(git, place, tip), user, base.log(), queue, journal, report, tip)
         plan = landing.look()
     report.changes = list(plan.changes)
-    if plan_file is not None:
-        _agree(plan_file, plan, dry_run=dry_run)
+    if options.plan_file is not None:
+        _agree(options.plan_file, plan, dry_run=dry_run)
     if not dry_run:
         landing.land()
     report.tip = landing.tip
@@ -81,8 +117,8 @@ def _sync(
         return report
     queue.save()
     journal.cut()
-    _settle(landing, user, absorb=absorb)
-    _note_end(place, report, news=[item for item in queue.items if item not in before])
+    _settle(landing, user, absorb=options.absorb)
+    _tell(landing, user, [item for item in queue.items if item not in before])
     return report
 
 
@@ -185,15 +221,35 @@ def _check_absorb(landing: Landing) -> None:
         raise refuse_absorb(view, differing)
 
 
-def _note_end(place: Place, report: Report, news: list[Any]) -> None:
-    """Write down how this run ended, for `kb status` and `kb doctor`."""
+def _tell(landing: Landing, user: UserSettings, news: list[Waiting]) -> None:
+    """Write down how this run ended, renew the heartbeat, and notify whom the user named."""
+    place, report = landing.view.place, landing.report
     value = {
         "at": clock.stamp(clock.now()), "exit": report.exit_code, "tip": report.tip, "branch": report.branch,
-        "remote": report.remote, "batches": [batch.id for batch in report.batches],
+        "remote": report.remote, "batches": [batch.id for batch in report.batches], "problem": report.refusal,
     }  # fmt: skip
-    del news
-    write_atomic(
-        place.folder / "last.json",
-        (json.dumps(value, indent=2) + "\n").encode(),
-        scratch=place.folder / "tmp",
-    )
+    _write_last(place.base, value)
+    if why := write_beat(landing.view.git, place, user, report.exit_code, report.tip):
+        report.notes.append(why)
+    events = queue_events(news)
+    changed = [change for change in landing.landed if change.path.startswith("verdicts/")]
+    events += verdict_events(changed, landing.view.read([change.old for change in changed if change.old]))
+    if report.refusal:
+        events.append({"event": "failed-sync", "reason": report.refusal})
+    report.notes += notify(user, events, branch=report.branch)
+
+
+def _note_failure(base: Base, user: UserSettings, error: KbError) -> None:
+    value = {
+        "at": clock.stamp(clock.now()),
+        "exit": error.exit_code,
+        "problem": f"{error.what}: {error.cause}",
+    }
+    _write_last(base, value)
+    notify(user, [{"event": "failed-sync", "reason": value["problem"]}], branch="")
+
+
+def _write_last(base: Base, value: dict[str, Any]) -> None:
+    folder = sync_folder(base)
+    data = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    write_atomic(folder / "last.json", data.encode("utf-8", "backslashreplace"), scratch=folder / "tmp")

@@ -57,6 +57,7 @@ def screen(status: Status) -> list[tuple[str, str]]:
             "held",
             f"{len(status.held)}: {', '.join(status.held[:3])}   kb review" if status.held else "nothing",
         ),
+        ("sync", _sync(status)),
         ("lock", _locks(status)),
     ]
 
@@ -68,6 +69,19 @@ def _git(status: Status) -> str:
     apart = [f"remote +{git.behind}"] if git.behind else []
     apart += [f"{git.ahead} not pushed"] if git.ahead else []
     return ", ".join([f"{git.branch} {git.commit}", *apart])
+
+
+def _sync(status: Status) -> str:
+    sync = status.sync
+    said = [
+        f"last {'ok' if sync.exit == 0 else f'ended with {sync.exit}'} {sync.at}" if sync.at else "never here"
+    ]
+    said += [
+        f"queue {count} {name}"
+        for name, count in (("held", sync.held), ("set aside", sync.set_aside), ("not pushed", sync.waiting))
+        if count
+    ]
+    return ", ".join(said) + (f"   ALARM: {sync.alarm}   kb doctor" if sync.alarm else "")
 
 
 def _locks(status: Status) -> str:
