@@ -278,27 +278,35 @@ def measurements(base: Base) -> Iterator[Measurement]:
 
 def runs(base: Base) -> Iterator[RunRow]:
     """Runs in the order of their moment, then by id."""
+    return (row for row, _ in run_groups(base))
+
+
+def run_groups(base: Base) -> list[tuple[RunRow, list[Measurement]]]:
+    """Runs with the measurements they consist of, in the order of their moment, then by id."""
     machines = {name: env.machine for name, env in base.environments().items()}
     groups: dict[tuple[str, ...], list[Measurement]] = {}
     for one in measurements(base):
         key = (one.repro, one.env, one.code, one.inputs, str(one.seed), one.at, digest(one.imported))
         groups.setdefault(key, []).append(one)
-    rows = [
-        RunRow(
-            id=digest(sorted(one.id for one in group))[:16],
-            repro=group[0].repro,
-            env=group[0].env,
-            machine=machines.get(group[0].env, ""),
-            at=group[0].at,
-            seed=group[0].seed,
-            measurements=len(group),
-            samples=sum(len(one.samples) for one in group),
-            levels=tuple(sorted({one.level.value for one in group})),
-            imported=bool(group[0].imported),
+    found = [
+        (
+            RunRow(
+                id=digest(sorted(one.id for one in group))[:16],
+                repro=group[0].repro,
+                env=group[0].env,
+                machine=machines.get(group[0].env, ""),
+                at=group[0].at,
+                seed=group[0].seed,
+                measurements=len(group),
+                samples=sum(len(one.samples) for one in group),
+                levels=tuple(sorted({one.level.value for one in group})),
+                imported=bool(group[0].imported),
+            ),
+            group,
         )
         for group in groups.values()
     ]
-    return iter(sorted(rows, key=lambda row: (row.at, row.repro, row.id)))
+    return sorted(found, key=lambda pair: (pair[0].at, pair[0].repro, pair[0].id))
 
 
 def rules(base: Base) -> Iterator[RuleRow]:

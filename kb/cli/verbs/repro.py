@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,15 +13,47 @@ from kb.errors import KbError, WrongUse, worst
 
 if TYPE_CHECKING:
     from kb.repro.harness.contract import Unit
-    from kb.repro.harness.run import Report
+    from kb.repro.harness.run import Options, Report
     from kb.store import Base
 
 PROGRESS_S = 2.0
 """Seconds between two lines of progress."""
 
 
-@click.command()
-@click.argument("names", nargs=-1, metavar="NAME…|list|compare|calibrate|sim-gates")
+class ReproGroup(click.Group):
+    """``kb repro NAME`` runs; a reserved word in its place is a command of its own.
+
+    Further words are files ``_repro_<word>.py`` beside this one that define ``command``.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the hidden command ``run`` before anything that is no reserved word."""
+        words = self.list_commands(ctx)
+        return super().parse_args(ctx, args if args and args[0] in words else ["run", *args])
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Reserved words; `run` stands for none."""
+        found = [path.stem.removeprefix("_repro_") for path in Path(__file__).parent.glob("_repro_*.py")]
+        return sorted([*super().list_commands(ctx), *(word.replace("_", "-") for word in found)])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a word's file when it is asked for."""
+        known = super().get_command(ctx, cmd_name)
+        if known is not None or cmd_name not in self.list_commands(ctx):
+            return known
+        module = importlib.import_module(f"kb.cli.verbs._repro_{cmd_name.replace('-', '_')}")
+        found = module.command
+        assert isinstance(found, click.Command)  # noqa: S101  a unit's contract, tested by tests/cli
+        return found
+
+
+@click.group(cls=ReproGroup, add_help_option=False)
+def command() -> None:
+    """Run what stands behind the claims of a system: NAME…, --all, list, compare."""
+
+
+@command.command("run", hidden=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("names", nargs=-1, metavar="NAME…")
 @click.option("--all", "run_all", is_flag=True, help="Every reproduction that can run here.")
 @click.option("--gpu", is_flag=True, help="On the GPU, at its scale.")
 @click.option("--quick", is_flag=True, help="A glance at the judged cases; nothing is stored.")
@@ -27,18 +61,16 @@ PROGRESS_S = 2.0
     "--check", is_flag=True, help="Store nothing; exit 1 where a verdict differs from the stored one."
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of random inputs.")
-@click.option(
-    "--out", type=click.Path(), default=None, help="Write the run as an archive here, not into the base."
-)
+@click.option("--out", type=click.Path(path_type=Path), help="Write an archive here, store nothing.")
 @click.option(
     "--timeout", "timeout_s", type=click.FloatRange(0, min_open=True), help="Seconds; finished cases stay."
 )
 @click.option("--executor", type=click.Choice(["local", "ray"]), default="local", show_default=True)
 @click.option("--endpoint", metavar="URL", default="", help="A serving engine to measure.")
-@click.option("--across", is_flag=True, help="compare: put unlike machine classes side by side.")
+@click.option("--dry-run", is_flag=True, help="Say which cases would run; run none.")
 @json_option
 @click.pass_context
-def command(ctx: click.Context, /, names: tuple[str, ...], **asked: Any) -> int | None:
+def run_command(ctx: click.Context, /, names: tuple[str, ...], **asked: Any) -> int | None:
     r"""Run reproductions by NAME, or all that speak to a system: check, measure, store, judge.
 
     \b
@@ -49,9 +81,6 @@ def command(ctx: click.Context, /, names: tuple[str, ...], **asked: Any) -> int 
 
     A verdict never changes the exit code; --check does, when it differs from the stored one.
     """
-    if names and names[0] == "list":
-        _list(as_json=asked["as_json"])
-        return None
     base = open_base(ctx)
     if bool(names) == asked["run_all"]:
         raise WrongUse(
@@ -61,6 +90,35 @@ def command(ctx: click.Context, /, names: tuple[str, ...], **asked: Any) -> int 
             next_command="kb repro list",
         )
     return _run(base, names, asked)
+
+
+@command.command("list")
+@json_option
+def list_command(as_json: bool) -> None:
+    """List the reproductions: levels, what each needs, the claims it speaks to."""
+    _list(as_json=as_json)
+
+
+@command.command("compare")
+@click.argument("first", metavar="RUN")
+@click.argument("second", metavar="RUN")
+@click.option("--across", is_flag=True, help="Put unlike machine classes side by side.")
+@json_option
+@click.pass_context
+def compare_command(ctx: click.Context, first: str, second: str, across: bool, as_json: bool) -> None:
+    """Compare two stored runs case by case; runs of unlike machine classes only with --across."""
+    from kb.repro.harness import compare
+
+    rows = compare.compare(open_base(ctx), first, second, across=across)
+    if as_json:
+        emit_json(compare.to_json(rows))
+        return
+    table = [
+        [r.metric, ", ".join(f"{k}={v}" for k, v in r.case.items()), f"{r.first:.5g}", f"{r.second:.5g}",
+         "–" if r.ratio is None else f"{r.ratio:.4g} ({r.low:.4g}–{r.high:.4g})", "differs" if r.differs else ""]
+        for r in rows
+    ]  # fmt: skip
+    emit_table(table, ["metric", "case", "first", "second", "second / first", ""])
 
 
 def _list(*, as_json: bool) -> None:
@@ -80,10 +138,12 @@ def _list(*, as_json: bool) -> None:
 
 def _run(base: Base, names: tuple[str, ...], asked: dict[str, Any]) -> int:
     from kb.repro.harness.contract import find_units, units
-    from kb.repro.harness.run import report_json
+    from kb.repro.harness.report import report_json
 
     wanted = {name: [unit] for name, unit in units().items()} if asked["run_all"] else {}
     wanted |= {name: find_units([name]) for name in names}
+    if asked["dry_run"]:
+        return _plan(base, wanted, asked)
     done, failed = _run_groups(base, wanted, asked)
     documents = []
     for name, reports in done.items():
@@ -99,6 +159,20 @@ def _run(base: Base, names: tuple[str, ...], asked: dict[str, Any]) -> int:
     if failed:
         codes.append(4 if documents else worst([one.exit_code for one in failed]))
     return worst(codes)
+
+
+def _plan(base: Base, wanted: dict[str, list[Unit]], asked: dict[str, Any]) -> int:
+    """Say what would run, and whether it can here."""
+    from kb.repro.harness.run import plan
+
+    options = _options(asked)
+    rows = [plan(base, unit, options) for group in wanted.values() for unit in group]
+    if asked["as_json"]:
+        emit_json(rows)
+    else:
+        emit_table([[r["repro"], str(r["cases"]), str(r["claims"]), r["cannot"]] for r in rows],
+                   ["repro", "cases", "claims", "cannot run because"])  # fmt: skip
+    return 0
 
 
 def _run_groups(
@@ -120,9 +194,18 @@ def _run_groups(
 
 
 def _run_one(base: Base, unit: Unit, asked: dict[str, Any]) -> Report:
-    from kb.repro.harness.run import Options, run_unit
+    from kb.repro.harness.run import run_unit
 
-    options = Options(
+    report = run_unit(base, unit, _options(asked), _progress(unit.name))
+    if asked["out"] is not None:
+        _write_archive(asked["out"], report)
+    return report
+
+
+def _options(asked: dict[str, Any]) -> Options:
+    from kb.repro.harness.run import Options
+
+    return Options(
         gpu=asked["gpu"],
         quick=asked["quick"],
         seed=asked["seed"],
@@ -131,7 +214,16 @@ def _run_one(base: Base, unit: Unit, asked: dict[str, Any]) -> Report:
         endpoint=asked["endpoint"],
         store=not asked["check"] and asked["out"] is None,
     )
-    return run_unit(base, unit, options, _progress(unit.name))
+
+
+def _write_archive(folder: Path, report: Report) -> None:
+    from kb.files import sha256, write_atomic
+    from kb.repro.harness.archive import Run, pack
+
+    data = pack([Run(report.unit.name, report.environment, report.rules, tuple(report.measurements))])
+    path = folder / f"{report.unit.name}-{report.run}.json"
+    write_atomic(path, data, scratch=folder)
+    note(f"{sha256(data)}  {path}")
 
 
 def _progress(name: str) -> Any:

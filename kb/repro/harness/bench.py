@@ -86,7 +86,7 @@ class Bench:
         Raises:
             BadConfig: There is no such metric.
         """
-        return self._make(metric, case, samples, expected, level, dict(self.declared.facts), at="")
+        return self._make(metric, case, samples, expected, level, dict(self.declared.facts))
 
     def _make(
         self,
@@ -96,10 +96,7 @@ class Bench:
         expected: float | None,
         level: Level | None,
         facts: dict[str, Any],
-        *,
-        at: str,
     ) -> Measurement:
-        """``at`` enters the id for what a clock saw: each session counts. A count has its samples there instead."""
         if metric not in METRICS:
             raise BadConfig(
                 f"{self.declared.repro}: {metric} not recorded",
@@ -120,7 +117,18 @@ class Bench:
             "env": self.declared.env,
         }
         whole = tuple(float(sample) for sample in samples)
-        name = digest({**values, "session": at, "samples": [] if at else whole})[:16]
-        return Measurement.model_validate(
-            {"id": name, **values, "samples": whole, "at": self.declared.at, "run_facts": facts}
-        )
+        rest = {"samples": whole, "at": self.declared.at, "run_facts": facts}
+        unnamed = Measurement.model_validate({"id": "-", **values, **rest})
+        return unnamed.model_copy(update={"id": identify(unnamed)})
+
+
+def identify(one: Measurement) -> str:
+    """Name of a measurement: what was declared, and its samples if counted or its session if a clock saw them.
+
+    So a count that is taken again is the same record, and each session of a clock is another one.
+    """
+    declared = one.to_json()
+    for name in ("id", "at", "run_facts", "imported", "samples", "level"):
+        del declared[name]
+    taken = {"session": one.at} if "clock" in one.run_facts else {"samples": list(one.samples)}
+    return digest({**declared, **taken})[:16]

@@ -23,9 +23,10 @@ LEVELS = tuple(Level)
 """Weakest first."""
 MIN_SESSIONS = 2
 """Sessions a clock must have seen before it may contradict."""
-CHECKS = Mapping[str, Callable[[Claim, Sequence[Measurement]], tuple[bool | None, str, str]]]
-"""Functions a rule's ``check`` may name: claim and records to (answer, or None where they do not tell; why in English;
-why in Chinese)."""
+Answer = tuple[bool | Outcome | None, str, str]
+"""What a check answers: yes, no, None where the records do not tell, or an outcome outright; why in English; in Chinese."""
+CHECKS = Mapping[str, Callable[[Claim, Sequence[Measurement]], Answer]]
+"""Functions a rule's ``check`` may name."""
 
 
 @dataclass(frozen=True)
@@ -199,7 +200,10 @@ def _by_check(claim: Claim, taken: Sequence[Measurement], checks: CHECKS) -> Ver
     if not counted:
         return unjudged(claim, Outcome.UNTESTED, *wording.untested(claim))
     answer, reason, reason_zh = checks[rule.check](claim, counted)
-    outcome = {True: Outcome.HOLDS, False: Outcome.CONTRADICTED, None: Outcome.INCONCLUSIVE}[answer]
+    if isinstance(answer, Outcome):
+        outcome = answer
+    else:
+        outcome = {True: Outcome.HOLDS, False: Outcome.CONTRADICTED, None: Outcome.INCONCLUSIVE}[answer]
     return finish(claim, Ruling(outcome, None, reason, reason_zh, {}), counted, check=rule.check)
 
 

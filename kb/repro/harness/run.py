@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from kb import clock
 from kb.errors import BadConfig, CannotRun, WrongResult
@@ -22,11 +22,15 @@ from kb.repro.harness.bench import Bench, Declared
 from kb.repro.harness.checkpoint import Checkpoint
 from kb.repro.harness.contract import Reproduction, Scope, Unit, load
 from kb.repro.harness.digests import SHORT, code_digest, inputs_digest, rule_digest
+from kb.repro.harness.executors import Done, Task, local, on_ray
 from kb.repro.harness.rules import effective_rule, is_wanted
 from kb.store import Base, environment_name
 
 Progress = Callable[[str, int, int], None]
 """Called with the phase, cases done and cases in all."""
+Execute = Callable[[Iterator[Task]], Iterator[Done]]
+EXECUTORS: dict[str, Execute] = {"local": local, "ray": on_ray}
+PHASES: tuple[Literal["check", "measure"], ...] = ("check", "measure")
 NUM_GLANCE = 3
 """Cases of a ``--quick`` run where no rule points at any."""
 
@@ -56,6 +60,8 @@ class Report:
     quick: bool
     measurements: list[Measurement]
     verdicts: list[Verdict] = field(default_factory=list)
+    rules: dict[str, Any] = field(default_factory=dict)
+    """Claim id → its rule as declared."""
     blocked: dict[str, str] = field(default_factory=dict)
     """Case → why it could not run."""
     seconds: float = 0.0
@@ -78,6 +84,12 @@ class _Run:
     cases: list[Record]
     blocked: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def name(self) -> str:
+        """Digest of all that decides the samples: a killed run is found again by it."""
+        declared = {**self.bench.declared.__dict__, "at": "", "facts": {}}
+        return digest([declared, [case.to_json() for case in self.cases]])[:SHORT]
+
 
 def run_unit(base: Base, unit: Unit, options: Options, progress: Progress = lambda *_: None) -> Report:
     """Run one reproduction; with ``store`` and without ``quick`` keep its samples, verdicts and figures.
@@ -88,28 +100,26 @@ def run_unit(base: Base, unit: Unit, options: Options, progress: Progress = lamb
         Busy: The same run is going on elsewhere.
     """
     started = time.monotonic()
-    prepared = _prepare(base, unit, options)
-    name = digest([prepared.bench.declared.__dict__ | {"at": ""}, [c.to_json() for c in prepared.cases]])[
-        :SHORT
-    ]
+    run = _prepare(base, unit, options)
     keeps = options.store and not options.quick
-    with hold(base.root, f"run-{name}", f"kb repro {unit.name}", wait_s=1.0):
-        checkpoint = Checkpoint.open(base, name, prepared.bench.declared.at, enabled=keeps)
-        prepared.bench.declared = prepared.bench.declared.begun(checkpoint.at)
+    with hold(base.root, f"run-{run.name}", f"kb repro {unit.name}", wait_s=1.0):
+        checkpoint = Checkpoint.open(base, run.name, run.bench.declared.at, enabled=keeps)
+        run.bench.declared = run.bench.declared.begun(checkpoint.at)
+        clock_ = _Clock(started, options.timeout_s, unit.name)
         try:
-            taken = list(_take(prepared, options, checkpoint, progress, started))
+            taken = list(_take(run, EXECUTORS[options.executor], checkpoint, progress, clock_))
         except WrongResult:
             checkpoint.discard()
             raise
+        rules = {claim.id: effective_rule(claim) for claim in run.claims.values()}
         report = Report(
-            unit, prepared.environment, options.seed, options.quick, taken, blocked=prepared.blocked
+            unit, run.environment, options.seed, options.quick, taken, rules=rules, blocked=run.blocked
         )
         if keeps:
-            _keep(base, prepared, report)
+            _keep(base, run, report)
             checkpoint.discard()
         else:
-            judged = judging.read_judged(base, _why_blocked(report))
-            report.verdicts = judging.of_run(unit, taken, judged)
+            report.verdicts = judging.of_run(unit, taken, judging.read_judged(base, _why_blocked(report)))
     report.seconds = time.monotonic() - started
     if not taken:
         raise CannotRun(
@@ -119,6 +129,15 @@ def run_unit(base: Base, unit: Unit, options: Options, progress: Progress = lamb
             next_command="kb repro list",
         )
     return report
+
+
+def plan(base: Base, unit: Unit, options: Options) -> dict[str, Any]:
+    """Say what a run would do, or why it cannot run here; nothing is measured."""
+    try:
+        run = _prepare(base, unit, options)
+    except CannotRun as error:
+        return {"repro": unit.name, "cases": 0, "claims": len(unit.claims), "cannot": error.cause}
+    return {"repro": unit.name, "cases": len(run.cases), "claims": len(unit.claims), "cannot": ""}
 
 
 def _prepare(base: Base, unit: Unit, options: Options) -> _Run:
@@ -168,50 +187,53 @@ def _prepare(base: Base, unit: Unit, options: Options) -> _Run:
 
 
 def _take(
-    run: _Run, options: Options, checkpoint: Checkpoint, progress: Progress, started: float
+    run: _Run, execute: Execute, checkpoint: Checkpoint, progress: Progress, limit: _Clock
 ) -> Iterator[Measurement]:
-    """Check every case, then measure every case that is not in the checkpoint."""
-    runnable = []
-    for number, case in enumerate(run.cases):
-        progress("check", number, len(run.cases))
-        try:
-            run.module.check(case, run.bench)
-        except WrongResult:
-            raise
-        except CannotRun as error:
-            run.blocked[digest(case.to_json())[:SHORT]] = error.cause
-        else:
-            runnable.append(case)
-    for number, case in enumerate(runnable):
-        progress("measure", number, len(runnable))
-        _stop_in_time(run, options, checkpoint, started, number, len(runnable))
-        name = digest(case.to_json())[:SHORT]
-        kept = checkpoint.found.get(name)
-        if kept is None:
-            try:
-                kept = list(run.module.measure(case, run.bench))
-            except WrongResult:
-                raise
-            except CannotRun as error:
-                run.blocked[name] = error.cause
-                continue
-            checkpoint.add(name, kept)
-        yield from kept
-    progress("measure", len(runnable), len(runnable))
+    """Check every case, then measure every case that is not in the checkpoint; in the order of the cases."""
+    kept: dict[str, Sequence[Measurement]] = dict(checkpoint.found)
+    for phase in PHASES:
+        waiting = [case for case in run.cases if phase == "check" or key(case) not in {*kept, *run.blocked}]
+        tasks = (Task(run.unit.module, phase, case, run.bench) for case in waiting)
+        for number, done in enumerate(execute(tasks), 1):
+            if done.wrong is not None:
+                what, cause, remedy = done.wrong
+                raise WrongResult(f"{run.unit.name}: {what}", cause=cause, remedy=remedy)
+            if done.cannot:
+                run.blocked[key(done.case)] = done.cannot
+            elif phase == "measure":
+                kept[key(done.case)] = done.taken
+                checkpoint.add(key(done.case), done.taken)
+            progress(phase, number, len(waiting))
+            if number < len(waiting) and limit.is_over():
+                checkpoint.flush()
+                raise limit.error(phase, number, len(waiting))
+    for case in run.cases:
+        yield from kept.get(key(case), ())
 
 
-def _stop_in_time(
-    run: _Run, options: Options, checkpoint: Checkpoint, started: float, done: int, total: int
-) -> None:
-    if options.timeout_s is None or time.monotonic() - started < options.timeout_s:
-        return
-    checkpoint.flush()
-    raise CannotRun(
-        f"kb repro {run.unit.name}: stopped after {done} of {total} cases",
-        cause=f"the time limit of {options.timeout_s:g} s",
-        remedy="run the same command again: finished cases are kept and not repeated",
-        next_command=f"kb repro {run.unit.name}",
-    )
+def key(case: Record) -> str:
+    """Name of a case within its run."""
+    return digest(case.to_json())[:SHORT]
+
+
+@dataclass(frozen=True)
+class _Clock:
+    """The time limit of a run."""
+
+    started: float
+    limit_s: float | None
+    unit: str
+
+    def is_over(self) -> bool:
+        return self.limit_s is not None and time.monotonic() - self.started >= self.limit_s
+
+    def error(self, phase: str, done: int, total: int) -> CannotRun:
+        return CannotRun(
+            f"kb repro {self.unit}: stopped in {phase} after {done} of {total} cases",
+            cause=f"the time limit of {self.limit_s:g} s",
+            remedy="run the same command again: finished cases are kept and not measured again",
+            next_command=f"kb repro {self.unit}",
+        )
 
 
 def _why_blocked(report: Report) -> dict[str, str]:
@@ -225,70 +247,10 @@ def _keep(base: Base, run: _Run, report: Report) -> None:
         known = {one.id for one in base.measurements(unit.name)}
         fresh = list({one.id: one for one in report.measurements if one.id not in known}.values())
         if fresh:
-            rules = {claim.id: effective_rule(claim) for claim in run.claims.values()}
-            base.declare_rules(run.bench.declared.rule, rules)
+            base.declare_rules(run.bench.declared.rule, report.rules)
             base.append_measurements(unit.name, run.environment, fresh)
         report.num_new = len(fresh)
         refreshed = judging.refresh(base, unit.systems, blocked=_why_blocked(report))
         judging.write_verdicts(base, refreshed)
-        write_figures(base, unit, run.module)
+        judging.write_figures(base, unit, run.module)
     report.verdicts = [verdict for verdict in refreshed if verdict.claim in unit.claims]
-
-
-def write_figures(base: Base, unit: Unit, module: Reproduction[Record]) -> list[str]:
-    """Write the figures of a reproduction from its best evidence; the names of those that changed."""
-    found = judging.evidence(unit, base.measurements(unit.name))
-    if not found:
-        return []
-    return [figure.name for figure in module.figure(found[0].taken) if base.write_figure(figure)]
-
-
-def report_json(reports: Sequence[Report], system: str) -> dict[str, Any]:
-    """The document of ``kb repro NAME --json``; several reproductions of one system come as one."""
-    runs = [report.run for report in reports]
-    return {
-        "run": runs[0] if len(runs) == 1 else digest(runs)[:SHORT],
-        "system": system,
-        "repros": [report.unit.name for report in reports],
-        "environment": reports[0].environment.to_json(),
-        "seed": reports[0].seed,
-        "quick": reports[0].quick,
-        "seconds": round(sum(report.seconds for report in reports), 3),
-        "claims": [claim_json(verdict) for report in reports for verdict in report.verdicts],
-        "blocked": [
-            {"repro": report.unit.name, "case": case, "cause": cause}
-            for report in reports
-            for case, cause in report.blocked.items()
-        ],
-        "measurements": [
-            {
-                "metric": one.metric,
-                "unit": one.unit,
-                "case": one.case,
-                "samples": list(one.samples),
-                "expected": one.expected,
-                "level": one.level,
-            }
-            for report in reports
-            for one in report.measurements
-        ],
-    }
-
-
-def claim_json(verdict: Verdict) -> dict[str, Any]:
-    """A verdict as the contract's claim object."""
-    whole = verdict.to_json()
-    shown = {"id": verdict.claim}
-    for name in (
-        "verdict",
-        "level",
-        "source",
-        "measured",
-        "reason",
-        "reason_zh",
-        "cases",
-        "repro",
-        "machine",
-    ):
-        shown[name] = whole[name]
-    return shown

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kb.errors import BadConfig
+from pydantic import ValidationError
+
+from kb.errors import WrongUse
 from kb.files import digest
-from kb.model import JUDGED, Claim, Item, LogEntry, Measurement, Outcome, Verdict
+from kb.model import JUDGED, Claim, Item, LogEntry, Measurement, Outcome, Record, Verdict
 from kb.repro.harness import wording
-from kb.repro.harness.contract import Unit, load, units
+from kb.repro.harness.contract import Reproduction, Unit, load, units
 from kb.repro.harness.digests import SHORT, claim_digest, rule_digest, source_digest
 from kb.repro.harness.judge import LEVELS, unjudged
 from kb.repro.harness.rules import effective_rule
@@ -150,6 +152,10 @@ def refresh(base: Base, systems: Iterable[str], *, blocked: Mapping[str, str] | 
             if verdict.claim.partition("/")[0] in wanted:
                 candidates.setdefault(verdict.claim, []).append(verdict)
     overrulings = latest_overrulings(base.log())
+    for name in overrulings:
+        claim = judged.claims.get(name)
+        if claim and name not in candidates and name.partition("/")[0] in wanted:
+            candidates[name] = [unjudged(claim, Outcome.UNTESTED, *wording.untested(claim))]
     return [overrule(best(group), overrulings.get(name)) for name, group in sorted(candidates.items())]
 
 
@@ -183,8 +189,8 @@ def latest_overrulings(log: Iterable[LogEntry]) -> dict[str, LogEntry]:
 def overrule(verdict: Verdict, entry: LogEntry | None) -> Verdict:
     """Put a person's decision over the numbers; the numbers stay beside it.
 
-    Raises:
-        BadConfig: The log names no outcome, or one that needs numbers where there are none.
+    A decision that the numbers cannot carry (the log names no outcome, or one that needs a measurement where there is
+    none) changes nothing, and the reason says so.
     """
     if entry is None:
         return verdict
@@ -200,12 +206,30 @@ def overrule(verdict: Verdict, entry: LogEntry | None) -> Verdict:
     }
     try:
         return Verdict.model_validate(values)
-    except ValueError as error:
-        raise BadConfig(
-            f"{verdict.claim}: not overruled to {entry.to}",
-            cause="there is no such outcome, or nothing was measured that could carry it",
-            remedy=f"outcomes are {', '.join(Outcome)}; without numbers only those that need none",
-        ) from error
+    except ValidationError:
+        said, said_zh = wording.not_overruled(entry.who, entry.to)
+        return verdict.model_copy(
+            update={"reason": f"{verdict.reason}; {said}", "reason_zh": f"{verdict.reason_zh}；{said_zh}"}
+        )
+
+
+def check_overruling(base: Base, claims: Iterable[str], to: str) -> None:
+    """See that the numbers of some claims could carry an overruling, before it is logged.
+
+    Raises:
+        WrongUse: One of them could not.
+    """
+    known, stored = base.claims(), base.verdicts()
+    for name in claims:
+        nothing = unjudged(known[name], Outcome.UNTESTED, *wording.untested(known[name]))
+        entry = LogEntry(id="-", seq=1, at="", who="-", act="overrule", target=name, to=to)
+        if to and not overrule(stored.get(name, nothing), entry).overruled:
+            raise WrongUse(
+                f"{name}: not overruled to {to}",
+                cause="nothing was measured that could carry it",
+                remedy="run it first, or choose an outcome that needs no numbers",
+                next_command=f"kb verdict {name} --explain",
+            )
 
 
 def of_run(unit: Unit, taken: Sequence[Measurement], judged: Judged) -> list[Verdict]:
@@ -213,3 +237,11 @@ def of_run(unit: Unit, taken: Sequence[Measurement], judged: Judged) -> list[Ver
     if not taken:
         return _nothing(unit, judged)
     return judge_evidence(Evidence(unit, taken[0].env, tuple(taken)), judged)
+
+
+def write_figures(base: Base, unit: Unit, module: Reproduction[Record]) -> list[str]:
+    """Write the figures of a reproduction from its best evidence; the names of those that changed."""
+    found = evidence(unit, base.measurements(unit.name))
+    if not found:
+        return []
+    return [figure.name for figure in module.figure(found[0].taken) if base.write_figure(figure)]

@@ -135,6 +135,14 @@ def rule_edited(claim: str, changes: str, repro: str) -> Pair:
     )
 
 
+def not_overruled(who: str, to: str) -> Pair:
+    """A person's decision that cannot be applied."""
+    return (
+        f"the decision of {who} for {to!r} was not applied: no such outcome, or no number carries it",
+        f"{who} 的改判 {to!r} 未采用：没有这一结论，或没有数据支撑",
+    )
+
+
 def blocked(cause: str) -> Pair:
     """It could not run."""
     return f"could not run: {cause}", f"无法运行：{cause}"

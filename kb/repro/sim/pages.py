@@ -121,11 +121,12 @@ class PagedCache:
 
     def copies(self, *, keep_order: bool) -> int:
         """Entries that compaction would move: see `compact`."""
-        moved = 0
-        for head in self.live:
-            count = int(head.sum())
-            moved += count - int(np.argmin(np.append(head, False))) if keep_order else int(head[count:].sum())
-        return moved
+        counts = self.live.sum(axis=1)
+        if keep_order:
+            first_hole = np.where(self.live.all(axis=1), counts, np.argmin(self.live, axis=1))
+            return int((counts - first_hole).sum())
+        beyond = np.arange(self.live.shape[1])[None, :] >= counts[:, None]
+        return int(np.count_nonzero(self.live & beyond))
 
     def compact(self, *, keep_order: bool) -> tuple[int, int]:
         """Move the survivors of every head to the front and give the emptied pages back.

@@ -81,13 +81,16 @@ def _runs(num_tokens: int, num_kept: int, width: int, rng: np.random.Generator) 
     """Place runs at random until ``num_kept`` tokens are covered; the last run is cut to fit."""
     kept = np.zeros(num_tokens, dtype=np.bool_)
     missing = num_kept
+    while missing >= width:
+        # so many runs cover at most the missing tokens, fewer where they overlap
+        starts = rng.integers(num_tokens - width + 1, size=missing // width)
+        kept[(starts[:, None] + np.arange(width)).ravel()] = True
+        missing = num_kept - int(np.count_nonzero(kept))
     while missing:
-        # at most the missing tokens can be new, so this many runs never overshoot by more than the last one
-        for start in rng.integers(num_tokens - width + 1, size=max(1, missing // width)):
-            place = kept[start : start + width]
-            fresh = np.flatnonzero(~place)[:missing]
-            place[fresh] = True
-            missing -= len(fresh)
+        start = int(rng.integers(num_tokens - width + 1))
+        fresh = start + np.flatnonzero(~kept[start : start + width])[:missing]
+        kept[fresh] = True
+        missing -= len(fresh)
     return kept
 
 
