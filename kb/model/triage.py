@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from kb.model.base import Action, Decision, Record
+from kb.model.base import Action, Decision, Record, Text
 
 
 class RuleFired(Record):
@@ -126,6 +126,10 @@ class WordRule(Record):
     """What the rule is for, shown by `kb why`."""
     topics: tuple[str, ...] = ()
     """Topics an item gains when it fires."""
+    credibility: float = 0.0
+    """Added to the credibility once when it fires."""
+    says: Text = Text()
+    """What it says about an item, in the words of a draft; empty: not said there."""
 
 
 class CodeRule(Record):
@@ -140,6 +144,10 @@ class CodeRule(Record):
     why: str = ""
     options: dict[str, Any] = {}
     """Passed to the unit."""
+    credibility: float = 0.0
+    """Multiplied likewise and added to the credibility."""
+    says: Text = Text()
+    """What it says about an item, in the words of a draft; empty: not said there."""
 
 
 class LogEntry(Record):

@@ -1,0 +1,59 @@
+"""``kb why``: the decision on an item with every rule that fired, and what keeps it out of a draft."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from kb.cli.shared import emit_json, json_option, open_base, text_of
+
+NEXT = {
+    "not-assessed": "no rule has looked at it yet; kb triage",
+    "budget": "worth drafting, beyond the budget of its week; kb triage with a larger --budget",
+    "duplicate": "the same work as an earlier item",
+    "draft-gone": "it was drafted and its draft is gone; kb triage --again",
+    "person:drop": "a person dropped it; kb log says why",
+}
+
+
+@click.command()
+@click.argument("id_", metavar="ID")
+@json_option
+@click.pass_context
+def command(ctx: click.Context, id_: str, as_json: bool) -> None:
+    r"""Say why an item was kept, watched or dropped, and why it is in no draft if it is in none.
+
+    ID is an item, its address, or an entry of a draft.
+
+    \b
+    kb why arxiv:2606.06302
+    kb why jay/2026-07-02-brief#2.1 --json
+    """
+    from kb.triage.why import explain
+
+    found = explain(open_base(ctx), id_)
+    if as_json:
+        emit_json(found)
+    else:
+        _tell(found)
+
+
+def _tell(found: dict[str, Any]) -> None:
+    version = f" v{found['version']}" if found["version"] else ""
+    click.echo(f"{found['item']}{version}  {text_of(found['title'])}")
+    stars = f", {found['stars']} stars" if found["stars"] else ""
+    click.echo(
+        f"  {found['decision'] or 'no decision'}{stars} by {found['by'] or 'nobody'}: {text_of(found['reason'])}"
+    )
+    if found["score"] is not None:
+        least = found["thresholds"]
+        click.echo(f"  score {found['score']:g}; keep from {least['keep']:g}, watch from {least['watch']:g}")
+    for rule in sorted(found["rules"], key=lambda one: -abs(one["weight"])):
+        click.echo(f"  {rule['weight']:+7.2f}  {rule['rule']:<18} {text_of(rule['evidence'])}")
+    for other in found["duplicates"]:
+        click.echo(f"  same work as {other}")
+    for what in found["blocked_by"]:
+        click.echo(f"  why not: {what}" + (f" ({NEXT[what]})" if what in NEXT else ""))
+    if found["drafts"]:
+        click.echo(f"  in {', '.join(found['drafts'])}")

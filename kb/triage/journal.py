@@ -1,0 +1,77 @@
+"""Carrying out what a run of triage decided: written down first, so that a run killed at any moment is completed.
+
+The journal holds every draft and every decision of the run. A later run first finishes it, then looks for what is new;
+what the files hold then equals an undisturbed run, byte for byte.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from kb.files import read_lines
+from kb.model import Assessment
+from kb.store import Base
+
+BATCH = 2_000
+"""Decisions appended at once."""
+
+
+def journal_path(base: Base) -> Path:
+    """``.kb/triage.journal``."""
+    return base.cache / "triage.journal"
+
+
+def carry_out(base: Base, drafts: Iterable[tuple[str, str]], decisions: Iterable[str]) -> None:
+    """Write drafts and append decisions; the caller holds the write lock.
+
+    Args:
+        base: The knowledge base.
+        drafts: (path below the base, text).
+        decisions: `Assessment` records as JSON.
+    """
+    lines = [json.dumps({"write": path, "text": text}, ensure_ascii=False) for path, text in drafts]
+    lines += [f'{{"append":{decision}}}' for decision in decisions]
+    if not lines:
+        return
+    base.write(journal_path(base), "\n".join(lines) + "\n")
+    del lines
+    finish(base)
+
+
+def finish(base: Base) -> bool:
+    """Complete a journal that was left behind; True if there was one."""
+    path = journal_path(base)
+    if not path.is_file():
+        return False
+    for _, entry in read_lines(path):
+        if "write" in entry and not (base.root / entry["write"]).exists():
+            base.write(base.root / entry["write"], entry["text"])
+    there = _written(base, path)
+    wanted = (
+        Assessment.model_validate(entry["append"]) for _, entry in read_lines(path) if "append" in entry
+    )
+    missing = (made for made in wanted if _key(made) not in there)
+    while batch := list(itertools.islice(missing, BATCH)):
+        base.append_assessments(batch)
+    path.unlink()
+    return True
+
+
+def _written(base: Base, path: Path) -> set[tuple[str, ...]]:
+    """Decisions of the journal that stand in their file already."""
+    first = next((entry["append"] for _, entry in read_lines(path) if "append" in entry), None)
+    if first is None:
+        return set()
+    lines = read_lines(base.root / "assessments" / f"{first['at'][:7]}.jsonl")
+    return {_key_of(value) for _, value in lines if value.get("at") == first["at"]}
+
+
+def _key(made: Assessment) -> tuple[str, ...]:
+    return (made.item, made.version, made.by, made.draft, made.at)
+
+
+def _key_of(value: dict[str, object]) -> tuple[str, ...]:
+    return tuple(str(value.get(key, "")) for key in ("item", "version", "by", "draft", "at"))

@@ -1,0 +1,66 @@
+"""Which topics an item belongs to: many to many, by the words of each topic, title first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kb.model import Topic
+from kb.triage.phrases import Phrases, places
+from kb.triage.reading import Reading
+
+TITLE_WORTH = 2.0
+"""A word in the title is worth this many in the text."""
+LEAST = 1.5
+"""A topic with less than this does not count: one general word of a text may stand there by chance."""
+NARROW_BONUS = 1.6
+"""A narrower topic wins against its parent, whose words are more general."""
+LEAST_SHARE = 0.4
+"""Topics with less than this share of the best one are left out."""
+AT_MOST = 4
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """A topic and its words, ready for many texts."""
+
+    path: str
+    phrases: Phrases
+
+    @property
+    def worth(self) -> float:
+        """Factor of its words."""
+        return NARROW_BONUS if "/" in self.path else 1.0
+
+
+def make_shelves(topics: Iterable[Topic]) -> list[Shelf]:
+    """Prepare the topics of a base."""
+    return [Shelf(topic.path, Phrases(topic.tags)) for topic in topics]
+
+
+def find_shelves(
+    reading: Reading, shelves: Iterable[Shelf], forced: Iterable[str] = ()
+) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Topics of a text, best first, each with the words that drew it there.
+
+    Args:
+        reading: The item.
+        shelves: All topics.
+        forced: Topics its source belongs to whatever the words say; they come last unless words say more.
+    """
+    rated = []
+    kept = set(forced)
+    for shelf in shelves:
+        words = shelf.phrases.find(reading)
+        score = shelf.worth * _score(words, reading)
+        if score >= LEAST or shelf.path in kept:
+            rated.append((score, shelf.path, tuple(words)))
+    rated.sort(key=lambda one: (-one[0], one[1]))
+    best = rated[0][0] if rated else 0.0
+    chosen = [one for one in rated if one[1] in kept or one[0] >= LEAST_SHARE * best]
+    return tuple((path, words) for _, path, words in chosen[:AT_MOST])
+
+
+def _score(words: list[str], reading: Reading) -> float:
+    title = reading.lower[: len(reading.title)]
+    return sum(TITLE_WORTH if next(places(word.lower(), title), None) is not None else 1.0 for word in words)
