@@ -6,6 +6,7 @@ import datetime as dt
 import re
 import subprocess
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from kb import clock
@@ -56,6 +57,8 @@ class Status(Record):
     claims: int
     verdicts: dict[str, int]
     """Claims per verdict; claims nothing was run for count as untested."""
+    stale: dict[str, int]
+    """Cause of staleness → verdicts; one verdict may have several."""
     held: tuple[str, ...]
     """Blocks whose new text waits for a person."""
     locks: tuple[LockState, ...]
@@ -65,8 +68,12 @@ class Status(Record):
     """Lines and files that cannot be read: ``file:line: why``."""
 
 
-def summarise(base: Base) -> Status:
+def summarise(base: Base, *, stale: Iterable[str] = ()) -> Status:
     """Count everything `kb status` shows.
+
+    Args:
+        base: The knowledge base.
+        stale: One cause per stale verdict and cause, as the stage that judges knows them.
 
     Raises:
         BadConfig: ``kb.toml`` or a claims file cannot be read.
@@ -88,6 +95,7 @@ def summarise(base: Base) -> Status:
         pages=sum(1 for p in published.glob("**/*.md") if _is_page(p.relative_to(published).parts)),
         claims=len(claims),
         verdicts={outcome.value: outcomes[outcome] for outcome in Outcome},
+        stale=dict(sorted(Counter(stale).items())),
         held=held_blocks(base),
         locks=tuple(_lock(base, name) for name in ("write", "long")),
         sync=read_sync_state(base),

@@ -26,9 +26,13 @@ def command(ctx: click.Context, as_json: bool) -> None:
     kb status
     kb status --json
     """
+    from kb import clock
+    from kb.repro.harness.stale import find_stale
     from kb.status import summarise
 
-    status = summarise(open_base(ctx))
+    base = open_base(ctx)
+    stale = find_stale(base, clock.now().date())
+    status = summarise(base, stale=[one.cause for one in stale])
     if as_json:
         emit_json(status.to_json())
         return
@@ -53,6 +57,7 @@ def screen(status: Status) -> list[tuple[str, str]]:
         ),
         ("base", f"{status.items} items   {status.pages} pages   {status.claims} claims"),
         ("claims", " · ".join(verdicts) or "none yet"),
+        ("stale", _stale(status)),
         (
             "held",
             f"{len(status.held)}: {', '.join(status.held[:3])}   kb review" if status.held else "nothing",
@@ -69,6 +74,11 @@ def _git(status: Status) -> str:
     apart = [f"remote +{git.behind}"] if git.behind else []
     apart += [f"{git.ahead} not pushed"] if git.ahead else []
     return ", ".join([f"{git.branch} {git.commit}", *apart])
+
+
+def _stale(status: Status) -> str:
+    causes = ", ".join(f"{cause} ×{count}" for cause, count in status.stale.items())
+    return f"{causes}   kb stale --why" if causes else "nothing"
 
 
 def _sync(status: Status) -> str:
