@@ -212,3 +212,22 @@ def decode_text(data: bytes, name: str) -> str:
         raise BadInput(
             f"{name}:{line}: not read", cause=f"not UTF-8 ({error.reason})", remedy="save it as UTF-8"
         ) from error
+
+
+def stat_digest(root: Path, folders: Iterable[str]) -> str:
+    """Digest of names, sizes and times of all files below some folders: changes whenever one of them may have changed."""
+    lines: list[str] = []
+    stack = [root / folder for folder in folders]
+    while stack:
+        try:
+            entries = list(os.scandir(stack.pop()))
+        except OSError:
+            continue
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                stack.append(Path(entry.path))
+                continue
+            with contextlib.suppress(OSError):
+                facts = entry.stat()
+                lines.append(f"{entry.path}\0{facts.st_size}\0{facts.st_mtime_ns}\0{facts.st_ino}")
+    return sha256("\n".join(sorted(lines)).encode("utf-8", "surrogateescape"))
