@@ -39,3 +39,12 @@ def why_quiet(now: dt.datetime) -> str:
     if day in NO_BATCH:
         return f"{day}: arXiv announces nothing on this holiday"
     return ""
+
+
+def latest_batch(now: dt.datetime) -> dt.date:
+    """Day of the newest batch that must be out by ``now``: batches are dated Monday to Friday, out the evening before."""
+    local = now.astimezone(EASTERN) - dt.timedelta(hours=2)  # feeds follow the announcement by an hour or two
+    day = local.date() + dt.timedelta(days=1) if local.time() >= ANNOUNCES else local.date()
+    while day.weekday() >= SATURDAY or day in NO_BATCH:
+        day -= dt.timedelta(days=1)
+    return day

@@ -85,6 +85,9 @@ class Committer:
         if work in self.known.dropped:
             report.dropped += 1
             return
+        if entry.is_notice or (not entry.version and work.startswith("arxiv:") and self.known.has(work)):
+            self._notice(task, entry, work, taken)
+            return
         before = self._batch.get((work, entry.version))
         seen = self.known.get(work, entry.version) if before is None else None
         content = _content(entry)
@@ -109,6 +112,21 @@ class Committer:
             taken.new.append(item)
         for notice in entry.notices:
             report.note(f"{work}: {notice}")
+
+    def _notice(self, task: Task, entry: Entry, work: str, taken: Taken) -> None:
+        """Add notices to the newest version of a known work; a record without a version tells nothing else new."""
+        taken.ids.append(work)
+        versions = self.base.latest_items().get(work, {}) if entry.notices else {}
+        newest = max(versions.values(), key=lambda item: (len(item.version), item.version), default=None)
+        if newest is None or set(entry.notices) <= set(newest.notices):
+            task.report.known += 1
+            return
+        # the digest stays: the text is the same, and the source that gave it must not take the notice for a change
+        values = newest.to_json() | {"notices": [*dict.fromkeys([*newest.notices, *entry.notices])]}
+        taken.updated.append(Item.model_validate(values | {"fetched_at": self._at}))
+        task.report.updated += 1
+        for notice in entry.notices:
+            task.report.note(f"{work}: {notice}")
 
     def _counts(self, task: Task, entry: Entry, facts: tuple[int, str, str]) -> bool:
         """Whether an unknown work belongs to the days that were asked for."""

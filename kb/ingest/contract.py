@@ -95,6 +95,8 @@ class Entry:
     links: tuple[str, ...] = ()
     wanted: bool = False
     """Asked for by name (an id, an address): the window does not apply."""
+    is_notice: bool = False
+    """Only the notices are new: they are added to what is known of the work."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,8 @@ class Skip:
 
     why: str
     title: str = ""
+    is_outside: bool = False
+    """It is fine, but does not belong to what was asked for."""
 
 
 @dataclass

@@ -68,7 +68,6 @@ def extract(answer: Answer, zone: str) -> Extract | None:
     if page is None:
         return None
     body = next(page.tree.iter("body"), page.tree)
-    all_code = sum(1 for _ in body.iter("pre"))
     _drop_noise(body)
     main = _main(body)
     writer = Writer(page.base)
@@ -77,8 +76,8 @@ def extract(answer: Answer, zone: str) -> Extract | None:
     losses = writer.losses
     if chars < LEAST_PROSE and (other := _second_opinion(answer)) and len(other) > 2 * chars:
         markdown, chars = other, len(other)
-    if all_code:
-        losses.met["code_blocks"] = max(losses.met["code_blocks"], all_code)
+    if page.code_blocks:
+        losses.met["code_blocks"] = max(losses.met["code_blocks"], page.code_blocks)
     return Extract(page, markdown, chars, losses.to_record(), _notices(page, markdown, chars))
 
 

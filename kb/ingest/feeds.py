@@ -22,6 +22,16 @@ MAX_FIELD = 2_000_000
 """Characters of one field."""
 DATE_FIELDS = ("published", "created", "issued", "updated")
 """feedparser's names in the order in which they are believed; the first that parses counts."""
+PARSER_ERRORS = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    RecursionError,
+    AssertionError,
+    OverflowError,
+)
+"""What a parser of hostile input may fail with; it is the input's fault."""
 GB = {"gb2312": "gb18030", "gbk": "gb18030", "x-gbk": "gb18030", "gb_2312-80": "gb18030"}
 _DECLARED = re.compile(rb"^\s*<\?xml[^>]*?encoding\s*=\s*[\"']([\w.:-]+)[\"']", re.IGNORECASE)
 _SUBSET = re.compile(rb"<!DOCTYPE[^\[>]{0,400}\[.*?\]\s*>", re.DOTALL | re.IGNORECASE)
@@ -100,13 +110,16 @@ def _read_xml(answer: Answer) -> Document:
     document = Document()
     charset = _charset(answer, document.warnings)
     body = _mended(body, document.warnings)
-    parsed = feedparser.parse(
-        body,
-        response_headers={
-            "content-location": answer.url,
-            "content-type": f"application/xml; charset={charset}" if charset else "application/xml",
-        },
-    )
+    headers = {
+        "content-location": answer.url,
+        "content-type": f"application/xml; charset={charset}" if charset else "application/xml",
+    }
+    try:
+        parsed = feedparser.parse(body, response_headers=headers)
+    except PARSER_ERRORS as error:
+        raise NoAnswer(
+            "not-a-feed", answer.url, f"no parser can read it: {type(error).__name__}: {error}"
+        ) from error
     if not parsed.version and not parsed.entries:
         raise NoAnswer("not-a-feed", answer.url, _what_else(answer))
     document.version = parsed.version
@@ -212,7 +225,8 @@ def _authors(item: Any) -> tuple[str, ...]:
 
 
 def _dates(item: Any, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    return tuple((name, str(item[name])) for name in names if item.get(name))
+    # past feedparser's own `get`, which gives `published` for a missing `updated`
+    return tuple((name, str(dict.get(item, name))) for name in names if dict.get(item, name))
 
 
 def _unnested(entries: list[RawEntry]) -> list[RawEntry]:

@@ -82,6 +82,8 @@ class Page:
     """Where a meta refresh leads."""
     is_partial: bool = False
     """A teaser: the page says the rest is not free, or shows a subscription wall."""
+    code_blocks: int = 0
+    """Blocks of code in the document, wherever they stand."""
     hidden: int = 0
     """Hidden nodes that held text and were dropped."""
     warnings: list[str] = field(default_factory=list)
@@ -137,6 +139,7 @@ def read_page(answer: Answer, zone: str) -> Page | None:
         return None
     page = Page(tree, answer.url, _base(tree, answer.url))
     _read_head(page, zone)
+    page.code_blocks = sum(1 for _ in tree.iter("pre"))
     page.hidden = drop_hidden(tree)
     return page
 

@@ -194,7 +194,9 @@ def _judged(raws: Iterator[Any], kind: Any, task: Task) -> Iterator[Entry]:
     for raw in raws:
         task.report.fetched += 1
         made = kind.to_entry(raw, task)
-        if isinstance(made, Skip):
+        if isinstance(made, Skip) and made.is_outside:
+            task.report.outside += 1
+        elif isinstance(made, Skip):
             task.report.unusable += 1
             task.report.note(f"unusable: {made.why}" + (f" ({made.title})" if made.title else ""))
         else:

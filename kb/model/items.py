@@ -68,6 +68,8 @@ class SourceConfig(Record):
     """Name of a module under ``kb/ingest/sources/``."""
     url: str = ""
     """Where it is fetched; a setting, so that a replay server can stand in."""
+    api: str = ""
+    """For kinds that look ids up elsewhere: address of arXiv's API where it is not the usual one."""
     query: str = ""
     """For kinds that search: ``cat:cs.DC``, words."""
     ids: tuple[str, ...] = ()

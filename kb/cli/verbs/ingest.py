@@ -96,6 +96,8 @@ def command(
         else None
     )
     drafts = _drafts(base, files, curator, date, slug, dry_run=dry_run) if files else None
+    if explain:
+        _explain_names(urls, arxiv_ids)
     written = _triage(base) if outcome is not None and not (no_triage or dry_run) else []
     _print(outcome, drafts, written, as_json=as_json, explain=explain)
     codes = [outcome.exit_code()] if outcome else []
@@ -111,6 +113,16 @@ def _chosen(
     named = named_sources(arxiv_ids, urls)
     followed = choose_sources(base, names) if names or (everything and not named) else []
     return [*followed, *named]
+
+
+def _explain_names(urls: tuple[str, ...], arxiv_ids: tuple[str, ...]) -> None:
+    """Say which work each address or id on the command line names."""
+    from kb.identity import identify
+
+    for text in (*urls, *arxiv_ids):
+        work = identify(text)
+        named = work.id + (f", version {work.version}" if work.version else "") if work else "no address"
+        note(f"{text} is {named}")
 
 
 def _fetch(
