@@ -21,8 +21,9 @@ import click
 from kb import vocab
 from kb.cli.root import cli
 from kb.cli.verbs.explain import CODES
-from kb.model import RECORDS
-from kb.tables import TABLES
+from kb.model import RECORDS, Level, Outcome
+from kb.store import Base
+from kb.tables import TABLES, read_table
 
 ROOT = Path(__file__).resolve().parent.parent
 HEAD = "<!-- Written by scripts/docs.py from the code; change the code, then run `make docs`. -->\n"
@@ -178,13 +179,8 @@ def unit_rows(folder: str) -> list[tuple[str, str]]:
     rows = []
     for path in sorted((ROOT / folder).glob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        names = {n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)}
         assigned = {t.id for n in tree.body if isinstance(n, ast.Assign | ast.AnnAssign) for t in targets(n)}
-        is_unit = (
-            "CLAIMS" in assigned and "cases" in names
-            if folder == "kb/repro"
-            else not path.stem.startswith("_")
-        )
+        is_unit = "CLAIMS" in assigned if folder == "kb/repro" else not path.stem.startswith("_")
         if is_unit:
             rows.append(
                 (
@@ -211,15 +207,23 @@ def cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|").replace("``", "`")
 
 
-def program_help() -> str:
-    """`kb --help` for README."""
-    return f"```text\n{help_of(cli, 'kb')}\n```\n"
-
-
 def unit_counts() -> str:
     """One line of counts for README."""
     counts = [f"{len(unit_rows(folder))} {heading.lower()}" for heading, folder in UNITS.items()]
-    return ", ".join(counts) + " ([list](docs/units.md)).\n"
+    return f"Units so far: {', '.join(counts)} ([list](docs/units.md)).\n"
+
+
+def verdict_counts() -> str:
+    """Verdicts of the shipped base by evidence level, for README."""
+    rows = read_table(Base(ROOT / "shared/research-kb"), "verdicts")
+    levels = [level.value for level in Level if any(row["level"] == level for row in rows)]
+    out = [f"| {' | '.join([f'{len(rows)} claims', *levels, 'all'])} |", "|---|" + "--:|" * (len(levels) + 1)]
+    for outcome in Outcome:
+        of = [row for row in rows if row["verdict"] == outcome]
+        counts = [str(sum(row["level"] == level for row in of) or "") for level in levels]
+        if of:
+            out.append(f"| {' | '.join([outcome.value, *counts, str(len(of))])} |")
+    return "\n" + "\n".join(out) + "\n\n"
 
 
 PAGES: dict[str, Callable[[], str]] = {
@@ -228,7 +232,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/commands.md": commands,
     "docs/units.md": units,
 }
-PARTS: dict[str, Callable[[], str]] = {"help": program_help, "units": unit_counts}
+PARTS: dict[str, Callable[[], str]] = {"verdicts": verdict_counts, "units": unit_counts}
 """Name of a generated part → what writes it."""
 
 
