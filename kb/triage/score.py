@@ -114,13 +114,13 @@ class Scorer:
         return tuple(dict.fromkeys(spelling.get(word, word) for word in words))[:MAX_TAGS]
 
     def say(self, score: float, decision: Decision, fired: Iterable[RuleFired]) -> str:
-        """One sentence: the score, its threshold, what speaks for the item and what against it."""
-        says = {p.rule.name: getattr(p.rule.says, self.language) or p.rule.name for p in self.rules}
+        """One sentence: the score, then what the rules that have words say for the item and against it."""
+        says = {p.rule.name: getattr(p.rule.says, self.language) for p in self.rules}
         ordered = sorted(fired, key=lambda one: -abs(one.weight))
         words = WORDS[self.language]
         parts = [words["score"].format(score=score, decision=words[decision])]
         for key, sign in (("for", 1), ("against", -1)):
-            names = [says[one.rule] for one in ordered if one.weight * sign > 0]
+            names = [says[one.rule] for one in ordered if one.weight * sign > 0 and says[one.rule]]
             if names:
                 parts.append(words[key].format(names=words["comma"].join(names)))
         return words["stop"].join(parts)
@@ -189,14 +189,13 @@ TOP_STARS = 5
 def blockers(
     score: float, decision: Decision, fired: Iterable[RuleFired], settings: TriageSettings
 ) -> tuple[str, ...]:
-    """Rules without which the item would have been kept; else the missing score, as ``score:1.2<4``."""
+    """Why an item was not kept: the one rule that decided it, else all that speak against it; and a score too low anyway."""
     if decision is Decision.KEEP:
         return ()
     against = sorted((one for one in fired if one.weight < 0), key=lambda one: (one.weight, one.rule))
     decisive = [f"rule:{one.rule}" for one in against if score - one.weight >= settings.keep]
     if decisive:
         return tuple(decisive)
-    together = score - sum(one.weight for one in against)
-    if against and together >= settings.keep:
-        return tuple(f"rule:{one.rule}" for one in against)
-    return (f"score:{score:g}<{settings.keep:g}",)
+    without = score - sum(one.weight for one in against)
+    too_low = () if without >= settings.keep else (f"score:{score:g}<{settings.keep:g}",)
+    return (*(f"rule:{one.rule}" for one in against), *too_low)

@@ -11,7 +11,9 @@ from kb.triage.reading import Found, Reading
 FIRST_HAND = re.compile(
     r"\b(?:we|I) (?:ran|run|measured?|tested|tried|benchmark(?:ed)?|report|built|deployed|present|propose|show|derive|learned)\b"
     r"|\bour (?:own )?(?:benchmarks?|measurements?|tests?|deployment|experiments?|results)\b"
-    r"|\b(?:engineers|researchers|authors) (?:\w+ ){0,3}(?:report|describe|ask|show|present|measure)\b|\bwhat it took\b|\bwe learned\b"
+    r"|\b(?:engineers|researchers|authors)\b[^.]{0,60}?\b(?:reports?|describes?|asks?|shows?|presents?|measures?|explains?|finds?)\b"
+    r"|\b(?:articles?|posts?|series|reports?) by [^.]{0,30}?\b(?:engineers|researchers|maintainers)\b|\btheir (?:own )?(?:benchmarks?|measurements?|traffic)\b"
+    r"|\bwhat it took\b|\bwe learned\b"
     r"|我们(?:在|用|对|提出|部署|实测|测试|总结)|本文(?:提出|总结|用|研究)|实测",
     re.IGNORECASE,
 )

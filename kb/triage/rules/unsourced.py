@@ -12,11 +12,11 @@ MAX_EVIDENCE = 3
 
 
 def find(reading: Reading, options: Mapping[str, Any]) -> Found | None:  # noqa: ARG001  the units' signature
-    """Whole if neither baseline nor set-up is named, half if only one figure in four has a baseline or conditions."""
+    """Whole if no figure has a baseline or conditions beside it; half if the text names a set-up elsewhere."""
     figures = find_figures(reading.sentences)
     if not figures or reading.is_paper:
         return None
-    alone = [f for f in figures if not (f.has_baseline and f.has_conditions)]
+    alone = [f for f in figures if not (f.has_baseline or f.has_conditions)]
     if len(alone) < len(figures):
         return None
     said = tuple(dict.fromkeys(figure.said for figure in alone))[:MAX_EVIDENCE]
