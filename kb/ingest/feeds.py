@@ -8,7 +8,6 @@ of document this is, encodings that lie, document types with entities, truncatio
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,7 +35,7 @@ GB = {"gb2312": "gb18030", "gbk": "gb18030", "x-gbk": "gb18030", "gb_2312-80": "
 _DECLARED = re.compile(rb"^\s*<\?xml[^>]*?encoding\s*=\s*[\"']([\w.:-]+)[\"']", re.IGNORECASE)
 _SUBSET = re.compile(rb"<!DOCTYPE[^\[>]{0,400}\[.*?\]\s*>", re.DOTALL | re.IGNORECASE)
 _CLOSED = re.compile(
-    rb"</(?:[\w-]+:)?(?:feed|rss|rdf|channel)\s*>(?:\s|<!--.*?-->)*\Z", re.DOTALL | re.IGNORECASE
+    rb"</(?:[\w-]+:)?(feed|rss|rdf|channel|cdf)\s*>(?:\s|<!--.*?-->)*\Z", re.DOTALL | re.IGNORECASE
 )
 _ROOT = re.compile(rb"<(?:[\w-]+:)?(feed|rss|rdf|channel|cdf)[\s>/]", re.IGNORECASE)
 _HTML = re.compile(rb"<(?:!doctype\s+html|html|head|body)[\s>]", re.IGNORECASE)
@@ -75,8 +74,8 @@ class Document:
     entries: list[RawEntry] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     truncated: bool = False
-    guids_repeat: bool = False
-    """One guid stands for several works here, so guids mean nothing in this document."""
+    repeated: frozenset[str] = frozenset()
+    """Guids and addresses (without fragment) that stand for several works here, so they name none."""
 
 
 def read_document(answer: Answer) -> Document:
@@ -95,7 +94,7 @@ def read_document(answer: Answer) -> Document:
     else:
         document = _read_xml(answer)
     document.entries = _unnested(document.entries)[:MAX_ENTRIES]
-    document.guids_repeat = _guids_repeat(document.entries)
+    document.repeated = _repeated(document.entries)
     return document
 
 
@@ -125,7 +124,7 @@ def _read_xml(answer: Answer) -> Document:
     document.version = parsed.version
     document.title = one_line(parsed.feed.get("title", ""))
     document.link = str(parsed.feed.get("link", ""))
-    document.truncated = bool(parsed.bozo) and not is_utf16 and not _CLOSED.search(answer.body[-4096:])
+    document.truncated = bool(parsed.bozo) and not is_utf16 and not _is_closed(answer.body)
     entries = list(parsed.entries)
     if document.truncated and not entries:
         raise NoAnswer(
@@ -141,6 +140,12 @@ def _read_xml(answer: Answer) -> Document:
         document.warnings.append(f"not well-formed ({problem}), {len(entries)} entries could be read")
     document.entries = [_entry(item) for item in entries]
     return document
+
+
+def _is_closed(body: bytes) -> bool:
+    """Whether the document ends with the end of the element it began with."""
+    opened, closed = _ROOT.search(body), _CLOSED.search(body[-4096:])
+    return bool(opened and closed and opened.group(1).lower() == closed.group(1).lower())
 
 
 def _what_else(answer: Answer) -> str:
@@ -238,25 +243,9 @@ def _unnested(entries: list[RawEntry]) -> list[RawEntry]:
     ]
 
 
-def _guids_repeat(entries: list[RawEntry]) -> bool:
+def _repeated(entries: list[RawEntry]) -> frozenset[str]:
     meant: dict[str, set[tuple[str, str]]] = {}
     for entry in entries:
-        if entry.guid:
-            meant.setdefault(entry.guid, set()).add((entry.link, entry.title))
-    return any(len(works) > 1 for works in meant.values())
-
-
-def count_fields(entries: list[RawEntry]) -> Counter[str]:
-    """How many entries lack what; for the report."""
-    missing: Counter[str] = Counter()
-    for entry in entries:
-        missing.update(
-            name
-            for name, value in (
-                ("guid", entry.guid),
-                ("link", entry.link),
-                ("date", entry.published or entry.updated),
-            )
-            if not value
-        )
-    return missing
+        for name in {entry.guid, entry.link.partition("#")[0]} - {""}:
+            meant.setdefault(name, set()).add((entry.link, entry.title))
+    return frozenset(name for name, works in meant.items() if len(works) > 1)

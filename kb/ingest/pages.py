@@ -231,7 +231,8 @@ def _linked_data(tree: Any) -> Iterator[dict[str, Any]]:
         if node.get("type", "").lower().strip() != "application/ld+json":
             continue
         try:
-            value = json.loads((node.text or "")[:500_000], strict=False)
+            text = re.sub(r"^\s*(?://)?<!\[CDATA\[|(?://)?\]\]>\s*$", "", node.text or "")
+            value = json.loads(text[:500_000], strict=False)
         except (ValueError, RecursionError):
             continue
         stack = [value]

@@ -61,8 +61,10 @@ def posts(document: Document, url: str, task: Task) -> Iterator[Post]:
     """Yield a document's posts and report what is wrong with it."""
     for warning in document.warnings:
         task.report.note(warning)
-    if document.guids_repeat:
-        task.report.note("one guid stands for several posts, so guids are ignored")
+    if document.repeated:
+        task.report.note(
+            f"{len(document.repeated)} guids or addresses stand for several posts and are not used to know them"
+        )
     if document.truncated:
         task.report.fail("truncated", "the document is cut off")
     seen: set[tuple[str, ...]] = set()
@@ -77,14 +79,19 @@ def to_entry(raw: Post, task: Task) -> Entry | Skip:
     """Turn a post into an entry; one with neither title nor text, or without anything to know it by, is unusable."""
     entry = raw.entry
     body = plain_text(entry.markup)
-    title = one_line(entry.title) or one_line(body, TITLE_WORDS)
-    if not title:
-        return Skip("it has neither title nor text")
     dates = _dates(entry, task.zone)
-    guid = "" if raw.document.guids_repeat else entry.guid
+    guid = "" if entry.guid in raw.document.repeated else entry.guid
     work = _work(raw, task, guid, dates)
-    if work is None:
-        return Skip("it has no address, no guid and no date to know it by", title)
+    title = one_line(entry.title) or one_line(body, TITLE_WORDS)
+    if work and not title and (entry.link or (_is_web(entry.guid) and dates[0])):
+        title = work.id.removeprefix("url:")  # it names nothing but a page
+    if work is None or not title:
+        why = (
+            "it has no address, no guid and no date to know it by"
+            if title
+            else "it has neither title nor text"
+        )
+        return Skip(why, title)
     announced, updated = dates
     now = task.window.now
     if announced and announced[0].moment and announced[0].moment > now + SLACK:
@@ -123,18 +130,28 @@ def _work(
     raw: Post, task: Task, guid: str, dates: tuple[tuple[ReadDate, str] | None, tuple[ReadDate, str] | None]
 ) -> Work | None:
     for address in _addresses(raw.entry, guid, task.config.mode):
-        if work := identify(address):
+        work = identify(address)
+        if work and address.partition("#")[0] not in raw.document.repeated:
             return work
+        if work:  # a page that holds several posts: their fragments are what tells them apart
+            return _part(
+                work.id.removeprefix("url:"), address, address if "#" in address else _words(raw.entry, dates)
+            )
+    known_by = guid or _words(raw.entry, dates)
+    return _part(url_key(task.config.url), task.config.url, known_by) if known_by else None
+
+
+def _words(entry: RawEntry, dates: tuple[tuple[ReadDate, str] | None, tuple[ReadDate, str] | None]) -> str:
+    """What a post without an own address is known by; nothing where it says nothing."""
     when = dates[0][0].day.isoformat() if dates[0] else ""
-    known_by = guid or (
-        f"{raw.entry.title}\n{when}\n{raw.entry.markup}" if raw.entry.title or raw.entry.markup else ""
-    )
-    if not known_by:
-        return None
-    key = url_key(task.config.url)
-    return Work(
-        f"url:{key}{'&' if '?' in key else '?'}entry={sha256(known_by.encode())[:16]}", url=task.config.url
-    )
+    if entry.title:
+        return f"{entry.title}\n{when}"
+    return f"{when}\n{entry.markup}" if entry.markup or when else ""
+
+
+def _part(key: str, url: str, known_by: str) -> Work:
+    """A post that is only a part of a page or of a feed."""
+    return Work(f"url:{key}{'&' if '?' in key else '?'}entry={sha256(known_by.encode())[:16]}", url=url)
 
 
 def _addresses(entry: RawEntry, guid: str, mode: str) -> Iterator[str]:
@@ -153,7 +170,9 @@ def _aliases(raw: Post, guid: str, work: Work) -> tuple[str, ...]:
     found: list[str] = []
     if guid and (named := identify(guid) if _is_web(guid) else None) != work:
         found.append(named.id if named else f"guid:{urlsplit(raw.url).hostname}/{one_line(guid, 200)}")
-    for address in (raw.entry.link, raw.entry.original):
+    for address in (
+        (raw.entry.link, raw.entry.original) if "?entry=" not in work.id and "&entry=" not in work.id else ()
+    ):
         other = identify(address) if _is_web(address) else None
         if other and other.id != work.id:
             found.append(other.id)

@@ -24,7 +24,6 @@ from kb.ingest.tex import plain_tex
 
 KIND = "oai"
 URL = "https://oaipmh.arxiv.org/oai"
-NS = {"oai": "http://www.openarchives.org/OAI/2.0/", "dc": "http://purl.org/dc/elements/1.1/"}
 OVERLAP = dt.timedelta(days=1)
 """Days are inclusive and granularity may be a day, so the last one is asked again."""
 MAX_RECORDS = 100_000
@@ -65,7 +64,7 @@ def fetch(task: Task) -> Iterator[Record]:
         for record in records(root):
             count += 1
             yield record
-        token = (root.findtext(".//oai:resumptionToken", "", NS) or "").strip()
+        token = (root.findtext(".//{*}resumptionToken", "") or "").strip()
         if not token:
             return
         if count >= MAX_RECORDS:
@@ -91,28 +90,28 @@ def read(body: bytes, url: str) -> Any:
         raise NoAnswer(
             "truncated" if is_cut else "not-a-feed", url, f"the answer is not whole XML: {error}"
         ) from error
-    if etree.QName(root).localname != "OAI-PMH":
+    if etree.QName(root).localname not in {"OAI-PMH", "record"}:
         raise NoAnswer("not-a-feed", url, f"<{etree.QName(root).localname}> where <OAI-PMH> is expected")
     return root
 
 
 def error_of(root: Any) -> tuple[str, str] | None:
     """Code and text of an OAI error, or None."""
-    node = root.find("oai:error", NS)
+    node = root.find("{*}error")
     return (node.get("code", ""), one_line(node.text or "", 200)) if node is not None else None
 
 
 def records(root: Any) -> Iterator[Record]:
     """Records of an answer."""
-    for node in root.iterfind(".//oai:record", NS):
-        if (header := node.find("oai:header", NS)) is not None:
-            metadata = node.find("oai:metadata", NS)
+    for node in root.iter("{*}record"):
+        if (header := node.find("{*}header")) is not None:
+            metadata = node.find("{*}metadata")
             yield Record(header, metadata[0] if metadata is not None and len(metadata) else None)
 
 
 def to_entry(raw: Record, task: Task) -> Entry | Skip:
     """Turn a record into an entry."""
-    identifier = one_line(raw.header.findtext("oai:identifier", "", NS), 300)
+    identifier = one_line(raw.header.findtext("{*}identifier", ""), 300)
     if raw.header.get("status") == "deleted" or raw.metadata is None:
         work = arxiv_work(identifier)
         if work is None or not task.memory.has(work.id):
@@ -123,7 +122,7 @@ def to_entry(raw: Record, task: Task) -> Entry | Skip:
     title = one_line(plain_tex((values.get("title") or [""])[0]))
     if work is None or not title:
         return Skip(f"record {identifier} has no {'title' if work else 'address'}")
-    datestamp = read_date(raw.header.findtext("oai:datestamp", "", NS), "UTC")
+    datestamp = read_date(raw.header.findtext("{*}datestamp", ""), "UTC")
     doi = next((doi_work(text).id for text in values.get("doi", []) if text.startswith("10.")), "")
     return Entry(
         id=work.id,
