@@ -83,7 +83,7 @@ def to_entry(raw: Post, task: Task) -> Entry | Skip:
     guid = "" if entry.guid in raw.document.repeated else entry.guid
     work = _work(raw, task, guid, dates)
     title = one_line(entry.title) or one_line(body, TITLE_WORDS)
-    if work and not title and (entry.link or (_is_web(entry.guid) and dates[0])):
+    if work and not title and (_is_web(entry.link) or (_is_web(entry.guid) and dates[0])):
         title = work.id.removeprefix("url:")  # it names nothing but a page
     if work is None or not title:
         why = (
