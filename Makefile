@@ -64,7 +64,7 @@ bench-%: $(VENV)/.test
 	@$(BIN)/python benchmarks/$(subst -,_,$*).py $(ARGS)
 
 pins: $(VENV)/.test ## write requirements/constraints.txt from what is installed
-	@$(BIN)/python -m pip freeze --exclude-editable | sed 's/+cpu//' > build/pins && cp build/pins requirements/constraints.txt
+	@$(BIN)/python -m pip freeze --exclude-editable --all | grep -v "^pip==" | sed 's/+cpu//' > build/pins && cp build/pins requirements/constraints.txt
 
 browser: # the site's tests need one where KB_REQUIRE_BROWSER=1
 	@.ci/browser
