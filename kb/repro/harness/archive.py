@@ -103,7 +103,7 @@ def unpack(data: bytes, name: str) -> list[Run]:
             )
             for one in body["runs"]
         ]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         why = (
             str(error).partition("\n")[0]
             if not isinstance(error, ValidationError)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,8 @@ from kb.vocab import METRICS
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from kb.repro.harness.timing import Candidate
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class Bench:
         import numpy as np
 
         mark = int(digest({"repro": self.declared.repro, "case": case.to_json()})[:16], 16)
-        return np.random.default_rng([self.declared.seed, mark, stream])
+        return np.random.default_rng([self.declared.seed, mark, stream % 2**32])
 
     def record(
         self,
@@ -88,6 +91,39 @@ class Bench:
         """
         return self._make(metric, case, samples, expected, level, dict(self.declared.facts))
 
+    def alternate(
+        self, case: Record, candidates: Mapping[str, Candidate], *, level: Level | None = None
+    ) -> Iterator[Measurement]:
+        """Time candidates in turn, the first being the baseline, and record every sample.
+
+        Yields:
+            ``duration`` of each candidate with its name as the case's ``timed``, then ``speed_up`` of each other one over
+            the baseline, pair by pair, with its name as ``timed``.
+
+        Raises:
+            WrongResult: As `kb.repro.harness.timing.alternate`.
+            CannotRun: The clock was moved.
+        """
+        from kb.repro.harness import timing
+        from kb.repro.harness.environment import load_average
+        from kb.repro.harness.nvml import Watch
+
+        stopwatch: timing.Stopwatch = timing.CudaClock() if self.device == "cuda" else timing.WallClock()
+        budget = timing.GLANCE if self.quick else timing.Budget()
+        with Watch() if self.device == "cuda" else nullcontext() as watch:
+            timed = timing.alternate(
+                candidates, stopwatch, lambda number: self.rng(case, 1_000 + number), budget, watch
+            )
+        facts = {**self.declared.facts, **timed.facts, "load": load_average()}
+        base, *others = timed.samples
+        for name, seconds in timed.samples.items():
+            floor = {"floor_s": candidates[name].floor_s}
+            yield self._make("duration", case, seconds, None, level, facts | floor, timed=name)
+        for name in others:
+            pairs = zip(timed.samples[base], timed.samples[name], strict=True)
+            paired = {**facts, "against": base}
+            yield self._make("speed_up", case, [a / b for a, b in pairs], None, level, paired, timed=name)
+
     def _make(
         self,
         metric: str,
@@ -96,6 +132,8 @@ class Bench:
         expected: float | None,
         level: Level | None,
         facts: dict[str, Any],
+        *,
+        timed: str = "",
     ) -> Measurement:
         if metric not in METRICS:
             raise BadConfig(
@@ -105,7 +143,7 @@ class Bench:
             )
         values = {
             "repro": self.declared.repro,
-            "case": case.to_json(),
+            "case": case.to_json() | ({"timed": timed} if timed else {}),
             "metric": metric,
             "unit": METRICS[metric].unit,
             "expected": expected,

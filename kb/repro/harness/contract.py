@@ -115,14 +115,14 @@ class Unit:
         return f"kb.repro.{self.path.stem}"
 
 
-def units(folder: Path = FOLDER) -> dict[str, Unit]:
-    """Every reproduction in a folder by name.
+def units(folder: Path | None = None) -> dict[str, Unit]:
+    """Every reproduction in a folder (``kb/repro``) by name.
 
     Raises:
         BadConfig: A module lacks a literal ``CLAIMS``, ``LEVELS`` or ``NEEDS``.
     """
     found = {}
-    for path in sorted(folder.glob("*.py")):
+    for path in sorted((folder or FOLDER).glob("*.py")):
         if not path.stem.startswith("_"):
             unit = read_unit(path)
             found[unit.name] = unit

@@ -84,6 +84,11 @@ def num_cores() -> int:
     return os.cpu_count() or 1
 
 
+def load_average() -> float:
+    """Processes that wanted a core over the last minute; what else ran beside the measurement."""
+    return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else -1.0
+
+
 def version(package: str) -> str:
     """Installed version without its build tag; empty where absent."""
     try:

@@ -21,6 +21,10 @@ from kb.repro.harness.stats import mean_interval, median_interval, more_runs
 
 LEVELS = tuple(Level)
 """Weakest first."""
+MAX_DRIFT = 1.25
+"""Most the machine's speed may change from the first to the last third of a run, as a factor, for a time to be judged."""
+PAIRED = "speed_up"
+"""Metric of samples taken in pairs: a drift hits both of a pair and cancels."""
 MIN_SESSIONS = 2
 """Sessions a clock must have seen before it may contradict."""
 Answer = tuple[bool | Outcome | None, str, str]
@@ -59,10 +63,11 @@ def _overlaps(interval: Interval, band: tuple[float, float]) -> bool:
     return interval.low <= band[1] and band[0] <= interval.high
 
 
-def combine(outcomes: Sequence[Outcome], needs: str) -> Outcome:
-    """Join the outcomes of the cases of ``over`` by ``all`` or ``any``.
+def combine(outcomes: Sequence[Outcome], needs: str, *, partly_tells: bool = True) -> Outcome:
+    """Join the outcomes of several cases by ``all`` or ``any``.
 
-    An open case leaves the whole open only where it could still change the answer.
+    By ``all``: every case in the band holds, some partly, none contradicted; where all of them lie in a ``partly`` band
+    that some values miss, the whole does too. An open case leaves the whole open only where it could still change it.
     """
     hold = outcomes.count(Outcome.HOLDS)
     is_open = Outcome.INCONCLUSIVE in outcomes
@@ -75,7 +80,9 @@ def combine(outcomes: Sequence[Outcome], needs: str) -> Outcome:
         return Outcome.HOLDS
     if hold and set(outcomes) & {Outcome.PARTLY, Outcome.CONTRADICTED}:
         return Outcome.PARTLY
-    return Outcome.INCONCLUSIVE if is_open else Outcome.CONTRADICTED
+    if is_open:
+        return Outcome.INCONCLUSIVE
+    return Outcome.PARTLY if partly_tells and set(outcomes) == {Outcome.PARTLY} else Outcome.CONTRADICTED
 
 
 def interval_of(taken: Sequence[Measurement]) -> Interval:
@@ -136,7 +143,8 @@ def _over_cases(within: Bands, groups: Mapping[str, Sequence[Measurement]], need
     if needs == "median":
         outcome = place(whole, within)
     else:
-        outcome = combine([place(interval, within) for interval in cases.values()], needs)
+        outcomes = [place(interval, within) for interval in cases.values()]
+        outcome = combine(outcomes, needs, partly_tells=within.tells)
     more = _settle(cases.values(), within) if outcome is Outcome.INCONCLUSIVE else None
     return Ruling(outcome, whole, *wording.over(within, cases, outcome, more), cases)
 
@@ -156,7 +164,8 @@ def _over_grid(claim: Claim, within: Bands, taken: Sequence[Measurement], needs:
         outcome = place(whole, within)
     else:
         whole = max(intervals, key=lambda i: i.value) if needs == "any" else _spanning(intervals, needs)
-        outcome = combine([place(interval, within) for interval in intervals], needs)
+        outcomes = [place(interval, within) for interval in intervals]
+        outcome = combine(outcomes, needs, partly_tells=within.tells)
     more = _settle(intervals, within) if outcome is Outcome.INCONCLUSIVE else None
     median = _spanning(intervals, "median") if len(intervals) > 1 else None
     return Ruling(outcome, whole, *wording.grid(claim, within, whole, outcome, more, median), {})
@@ -211,6 +220,12 @@ def finish(claim: Claim, ruling: Ruling, counted: Sequence[Measurement], *, chec
     """Make the verdict, after the two limits on contradiction: scale and sessions."""
     level = min((one.level for one in counted), key=LEVELS.index)
     outcome, reason, reason_zh = ruling.outcome, ruling.reason, ruling.reason_zh
+    moved = max(
+        (float(one.run_facts.get("drift", 1)) for one in counted if one.metric != PAIRED), default=1.0
+    )
+    if moved > MAX_DRIFT and outcome is not Outcome.INCONCLUSIVE:
+        outcome = Outcome.INCONCLUSIVE
+        reason, reason_zh = wording.drifted(moved, reason, reason_zh)
     if outcome is Outcome.CONTRADICTED:
         rule = claim.rule or ClaimRule()
         sessions = {one.at for one in counted if "clock" in one.run_facts}

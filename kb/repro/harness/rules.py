@@ -21,6 +21,8 @@ class Bands:
 
     holds: Band
     partly: Band
+    tells: bool = True
+    """False where every possible value lies in ``partly``, so that lying there says nothing."""
 
 
 def bands(claim: Claim) -> Bands | None:
@@ -30,7 +32,10 @@ def bands(claim: Claim) -> Bands | None:
     if holds is None:
         return None
     partly = rule.partly or _default_partly(claim, holds)
-    return Bands(holds, (min(holds[0], partly[0]), max(holds[1], partly[1])))
+    metric = METRICS.get(metric_of(claim))
+    least, most = (0.0, 1.0) if metric and metric.unit == "fraction" else (-math.inf, math.inf)
+    tells = partly[0] > least or partly[1] < most
+    return Bands(holds, (min(holds[0], partly[0]), max(holds[1], partly[1])), tells)
 
 
 def _default_holds(claim: Claim) -> Band | None:

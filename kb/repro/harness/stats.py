@@ -1,6 +1,6 @@
 """Intervals from whole samples. 95 % everywhere; random resampling is seeded by the samples, so it repeats exactly.
 
-mean, ratio, paired ratio    studentised bootstrap
+mean, ratio, paired ratio    studentised bootstrap; Student's t for fewer than nine samples
 median, percentile   order statistics, interpolated between ranks
 counts that never vary   a point
 """
@@ -17,6 +17,8 @@ from kb.files import digest
 
 CONFIDENCE = 0.95
 RESAMPLES = 2_000
+STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365)
+"""Two-sided 95 % quantiles of Student's t for 1 to 7 degrees of freedom: too few samples to resample."""
 Interval = tuple[float, float, float]
 """Low, centre, high."""
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -28,11 +30,14 @@ def _generator(*samples: Floats) -> np.random.Generator:
 
 def mean_interval(samples: Sequence[float] | Floats) -> Interval:
     """Mean with its studentised bootstrap interval; a point where the samples never vary or there is one."""
-    values = np.asarray(samples, dtype=np.float64)
+    values = np.sort(np.asarray(samples, dtype=np.float64))  # so that the order of records changes nothing
     mean = float(values.mean())
     spread = float(values.std(ddof=1)) if values.size > 1 else 0.0
     if spread <= abs(mean) * 1e-12:
         return (mean, mean, mean)
+    if values.size <= len(STUDENT) + 1:
+        half = STUDENT[values.size - 2] * spread / math.sqrt(values.size)
+        return (mean - half, mean, mean + half)
     drawn = values[_generator(values).integers(values.size, size=(RESAMPLES, values.size))]
     errors = drawn.std(axis=1, ddof=1) / math.sqrt(values.size)
     error = spread / math.sqrt(values.size)
@@ -53,11 +58,15 @@ def ratio_interval(numerator: Sequence[float] | Floats, denominator: Sequence[fl
     Taken on the logarithm, so that exchanging the two inverts the interval. Both means must be positive; where they are
     not, or nothing varies, the interval is a point.
     """
-    top, bottom = np.asarray(numerator, dtype=np.float64), np.asarray(denominator, dtype=np.float64)
+    top, bottom = (np.sort(np.asarray(part, dtype=np.float64)) for part in (numerator, denominator))
     ratio = float(top.mean() / bottom.mean())
     error = math.hypot(_relative_error(top), _relative_error(bottom))
     if ratio <= 0 or error <= 1e-12:  # noqa: PLR2004  rounding of equal samples
         return (ratio, ratio, ratio)
+    fewest = min(part.size for part in (top, bottom) if part.size > 1)
+    if fewest <= len(STUDENT) + 1:
+        reach = math.exp(STUDENT[fewest - 2] * error)
+        return (ratio / reach, ratio, ratio * reach)
     random = _generator(top, bottom)
     drawn = [part[random.integers(part.size, size=(RESAMPLES, part.size))] for part in (top, bottom)]
     means = [part.mean(axis=1) for part in drawn]

@@ -143,20 +143,36 @@ def refresh(base: Base, systems: Iterable[str], *, blocked: Mapping[str, str] | 
     wanted = set(systems)
     judged = read_judged(base, blocked or {})
     candidates: dict[str, list[Verdict]] = {}
+    apart: dict[str, list[Verdict]] = {}
     for unit in units().values():
         if not wanted & set(unit.systems):
             continue
         found = evidence(unit, base.measurements(unit.name))
-        verdicts = [v for one in found for v in judge_evidence(one, judged)] or _nothing(unit, judged)
-        for verdict in verdicts:
-            if verdict.claim.partition("/")[0] in wanted:
-                candidates.setdefault(verdict.claim, []).append(verdict)
+        own = [one for one in found if not is_unverified(one.taken[0])]
+        for verdict in [v for one in own for v in judge_evidence(one, judged)] or _nothing(unit, judged):
+            candidates.setdefault(verdict.claim, []).append(verdict)
+        for verdict in [v for one in found if one not in own for v in judge_evidence(one, judged)]:
+            apart.setdefault(verdict.claim, []).append(verdict)
+    chosen = {name: _best_of(group, apart.get(name, [])) for name, group in candidates.items()}
     overrulings = latest_overrulings(base.log())
-    for name in overrulings:
-        claim = judged.claims.get(name)
-        if claim and name not in candidates and name.partition("/")[0] in wanted:
-            candidates[name] = [unjudged(claim, Outcome.UNTESTED, *wording.untested(claim))]
-    return [overrule(best(group), overrulings.get(name)) for name, group in sorted(candidates.items())]
+    for name in overrulings.keys() & judged.claims.keys() - chosen.keys():
+        chosen[name] = unjudged(judged.claims[name], Outcome.UNTESTED, *wording.untested(judged.claims[name]))
+    return [
+        overrule(verdict, overrulings.get(name))
+        for name, verdict in sorted(chosen.items())
+        if name.partition("/")[0] in wanted
+    ]
+
+
+def _best_of(own: Sequence[Verdict], apart: Sequence[Verdict]) -> Verdict:
+    """Our own evidence first; a run nobody vouches for only where there is none, and the reason says so."""
+    first = best(own)
+    judging = [verdict for verdict in apart if verdict.verdict in JUDGED]
+    if first.verdict in JUDGED or not judging:
+        return first
+    second = best(judging)
+    reason, reason_zh = wording.not_vouched(second.reason, second.reason_zh)
+    return second.model_copy(update={"reason": reason, "reason_zh": reason_zh})
 
 
 def read_judged(base: Base, blocked: Mapping[str, str]) -> Judged:
@@ -169,7 +185,8 @@ def _nothing(unit: Unit, judged: Judged) -> list[Verdict]:
     claims = [judged.claims[name] for name in unit.claims if name in judged.claims]
     if cause := judged.blocked.get(unit.name):
         return [unjudged(claim, Outcome.BLOCKED, *wording.blocked(cause)) for claim in claims]
-    return [unjudged(claim, Outcome.UNTESTED, *wording.untested(claim)) for claim in claims]
+    named = {"repro": unit.name}
+    return [verdict.model_copy(update=named) for verdict in load(unit).judge(claims, ())]
 
 
 def write_verdicts(base: Base, verdicts: Iterable[Verdict]) -> list[str]:

@@ -135,6 +135,22 @@ def rule_edited(claim: str, changes: str, repro: str) -> Pair:
     )
 
 
+def drifted(factor: float, reason: str, reason_zh: str) -> Pair:
+    """The machine's speed moved."""
+    return (
+        f"{reason}; but the machine's speed changed by a factor of {number(factor)} during the run: run it again",
+        f"{reason_zh}；但运行期间机器速度变化了 {number(factor)} 倍：请重新运行",
+    )
+
+
+def not_vouched(reason: str, reason_zh: str) -> Pair:
+    """Only an imported run without its digest speaks to it."""
+    return (
+        f"{reason}; from an imported run that no digest vouches for",
+        f"{reason_zh}；数据来自未经摘要核对的导入运行",
+    )
+
+
 def not_overruled(who: str, to: str) -> Pair:
     """A person's decision that cannot be applied."""
     return (
