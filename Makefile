@@ -6,9 +6,10 @@ JOBS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint requirements/constraints.txt
-CODE := kb tests scripts benchmarks
+CODE := kb tests scripts $(wildcard benchmarks)
 
-.PHONY: help demo test check soak docs format base pins browser bench clean
+.PHONY: help demo test check soak docs format base pins browser bench clean \
+  check-format check-lint check-types check-layers check-docs check-limits
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -36,12 +37,19 @@ demo: $(VENV)/.core ## drafts and sources → triage → reproduction → page, 
 test: $(VENV)/.test browser ## all tests that need no GPU and no network
 	@OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile
 
-check: $(VENV)/.test ## format, lint, types, layers, generated docs, size limits
+check: check-format check-lint check-types check-layers check-docs check-limits ## all that needs no run; make -k check shows all of it
+
+check-format: $(VENV)/.test
 	@$(BIN)/ruff format --check $(CODE)
+check-lint: $(VENV)/.test
 	@$(BIN)/ruff check $(CODE)
+check-types: $(VENV)/.test
 	@$(BIN)/mypy
+check-layers: $(VENV)/.test
 	@$(BIN)/lint-imports --no-logo
+check-docs: $(VENV)/.core
 	@$(BIN)/python scripts/docs.py --check
+check-limits: $(VENV)/.core
 	@$(BIN)/python scripts/limits.py
 
 soak: $(VENV)/.test ## fuzz, kill and race tests at their full counts; prints counts and seeds
