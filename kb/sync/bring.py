@@ -81,6 +81,10 @@ def give_commits(git: Git, clone: Git, branch: str) -> None:
     Raises:
         GitFailed: The clone cannot be written.
     """
+    if clone.maybe("rev-parse", "--verify", "--quiet", UPSTREAM_REF) == git.text(
+        "rev-parse", f"refs/heads/{branch}"
+    ):
+        return
     clone.output(
         "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc", "--no-recurse-submodules",
         str(git.directory), f"+refs/heads/{branch}:{UPSTREAM_REF}",

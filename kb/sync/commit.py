@@ -109,7 +109,7 @@ def commit_changes(
     Args:
         index: Holds ``tip``; afterwards the new tree.
         tip: Parent.
-        changes: The batch.
+        changes: The batch; its blobs are stored (`write_blobs`).
         place: Path below the base → path in the repository as the branch spells it.
         batch: Id for the trailer.
         user: Identity and signing.
@@ -118,7 +118,6 @@ def commit_changes(
         UnplannedCommit: The commit differs from the plan.
     """
     git = index.git
-    write_blobs(git, (change.data for change in changes if change.action != "delete"))
     index.put(
         ("0" if change.action == "delete" else change.mode, change.new, place[change.path])
         for change in changes
@@ -150,12 +149,13 @@ def prove(git: Git, tip: str, commit: str, planned: Mapping[str, str]) -> None:
     Raises:
         UnplannedCommit: It is not, or does not.
     """
-    parents = git.text("rev-list", "--parents", "--max-count=1", commit).split()[1:]
-    raw = git.output("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", tip, commit)
-    fields = raw.split(b"\0")
+    raw = git.output("log", "-1", "-z", "--raw", "--no-renames", "--no-abbrev", "--format=%P", commit)
+    head, *fields = raw.split(b"\0")
+    parents = head.decode().split()
+    fields = [field.lstrip(b"\n") for field in fields if field.lstrip(b"\n")]
     changed = {
         os.fsdecode(path): "" if set(meta.split(b" ")[3]) == {ord("0")} else meta.split(b" ")[3].decode()
-        for meta, path in zip(fields[0::2], fields[1::2], strict=False)
+        for meta, path in zip(fields[0::2], fields[1::2], strict=True)
     }
     if parents != [tip] or changed != dict(planned):
         odd = sorted(changed.items() ^ planned.items())[:3]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from kb.config import UserSettings
 from kb.files import digest
 from kb.model import LogEntry
-from kb.sync.commit import TipIndex, commit_changes, tip_index
+from kb.sync.commit import TipIndex, commit_changes, tip_index, write_blobs
 from kb.sync.git import Entry, Tree
 from kb.sync.history import read_history, versions_between
 from kb.sync.holds import Holds
@@ -28,7 +28,7 @@ TIME_LIMIT_S = 120.0
 """Races are given up after this long, whatever tries are left."""
 FIRST_PAUSE_S = 0.05
 """Pause after the first lost race; doubled each time, with jitter, at most `MAX_PAUSE_S`."""
-MAX_PAUSE_S = 3.0
+MAX_PAUSE_S = 0.5
 MAX_PUSHES = 100
 """Pushes of one sync, all together."""
 REFUSES_ALL = 3
@@ -51,6 +51,10 @@ class Landing:
     landed: list[Change] = field(default_factory=list)
     refused: list[Waiting] = field(default_factory=list)
     pushes: int = 0
+    here: dict[str, dict[str, dict[str, str]]] = field(default_factory=dict)
+    """Attributes the clone's own files give, by a digest of the paths: they do not change within a run."""
+    stored: set[str] = field(default_factory=set)
+    """Blobs that are in the private clone already."""
     started: float = field(default_factory=time.monotonic)
 
     def look(self) -> Plan:
@@ -78,6 +82,8 @@ class Landing:
     def _forgive_stale(self, plan: Plan) -> None:
         """A file here that equals an older version of the branch is stale, not in conflict."""
         waiting = [held for held in plan.held if held.person and held.work and not held.block]
+        if not waiting:
+            return
         start = self.view.git.maybe("merge-base", self.view.place.head, self.tip, env=self.view.place.both)
         names = {self.view.in_repository(held.path): held for held in waiting}
         for name, versions in versions_between(self.view.git, start, self.tip, names).items():
@@ -96,8 +102,10 @@ class Landing:
         fine = frozenset(self.user.not_secret)
         names = {change.path: view.in_repository(change.path) for change in plan.changes}
         attributes = index.filters(list(names.values()), ["filter"])
-        if view.place.clone is not None:
-            attributes = {**view.place.filters_here(list(names.values())), **attributes}
+        key = digest(sorted(names.values()))
+        if key not in self.here:
+            self.here[key] = view.place.filters_here(list(names.values()))
+        attributes = {**self.here[key], **attributes}
         known = view.read([change.old for change in plan.changes if change.action == "change"])
         kept, stopped = [], set()
         for change in plan.changes:
@@ -199,6 +207,9 @@ class Landing:
         self.pushes += 1
         names = {change.path: view.in_repository(change.path) for change in changes}
         with tip_index(view.git, view.place.folder, self.tip) as index:
+            fresh = [c for c in changes if c.action != "delete" and c.new not in self.stored]
+            write_blobs(view.git, (change.data for change in fresh))
+            self.stored |= {change.new for change in fresh}
             commit = commit_changes(index, self.tip, changes, names, batch, self.user)
         self.journal.write(batch, PUSHING, tip=self.tip, commit=commit, paths=len(changes))
         refusal = push(view.git, view.place, commit, lease)

@@ -61,30 +61,26 @@ def fetch(git: Git, place: Place, *, known: str = "") -> str:
     """
     ref = f"refs/heads/{place.branch}"
     before = git.maybe("rev-parse", "--verify", "--quiet", ref)
-    if not before or before != known or not git.ok("cat-file", "-e", f"{before}^{{tree}}"):
-        args = (
-            "fetch",
-            "--quiet",
-            "--no-tags",
-            "--no-write-fetch-head",
-            place.url,
-            f"+{ref}:refs/kb/fetched",
+    if before and before == known and git.ok("cat-file", "-e", f"{before}^{{tree}}"):
+        return before
+    args = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", place.url, f"+{ref}:refs/kb/fetched")
+    done = git.run(*args, timeout_s=NETWORK_TIMEOUT_S)
+    if done.returncode != 0:
+        raise GitFailed(args, done.returncode, done.stderr.decode("utf-8", "replace"))
+    _check_depth(git, place)
+    now = git.text("rev-parse", "refs/kb/fetched")
+    if now == before:
+        return now
+    if before and not git.ok("merge-base", "--is-ancestor", before, now):
+        raise NeedsPerson(
+            f"{place.branch}: its history was rewritten",
+            cause=f"the branch held {before[:12]} and now holds {now[:12]}, which does not contain it",
+            remedy="nothing was pushed; ask who rewrote it. If it was meant, remove the folder "
+            f"{place.folder} and sync again",
+            next_command="kb doctor",
         )
-        done = git.run(*args, timeout_s=NETWORK_TIMEOUT_S)
-        if done.returncode != 0:
-            raise GitFailed(args, done.returncode, done.stderr.decode("utf-8", "replace"))
-        _check_depth(git, place)
-        now = git.text("rev-parse", "refs/kb/fetched")
-        if before and not git.ok("merge-base", "--is-ancestor", before, now):
-            raise NeedsPerson(
-                f"{place.branch}: its history was rewritten",
-                cause=f"the branch held {before[:12]} and now holds {now[:12]}, which does not contain it",
-                remedy="nothing was pushed; ask who rewrote it. If it was meant, remove the folder "
-                f"{place.folder} and sync again",
-                next_command="kb doctor",
-            )
-        git.output("update-ref", ref, now)
-    return git.text("rev-parse", ref)
+    git.output("update-ref", ref, now)
+    return now
 
 
 def _is_whole(git: Git) -> bool:
@@ -128,7 +124,7 @@ def _set_aside(path: Path) -> None:
 
 
 def _check_depth(git: Git, place: Place) -> None:
-    if git.maybe("rev-parse", "--is-shallow-repository") == "true":
+    if (git.directory / "shallow").exists():
         raise NeedsPerson(
             f"{place.url}: its history is cut short",
             cause="the remote itself is a shallow clone",

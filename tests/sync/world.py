@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -179,8 +180,13 @@ class World:
         path.chmod(0o755)
         return path
 
-    def moving_remote(self, times: int) -> None:
-        """The branch moves by one commit of a person while each of the next ``times`` pushes is under way."""
+    def moving_remote(self, times: int, path: str = "", text: str = "") -> None:
+        """The branch moves by one commit of a person while each of the next ``times`` pushes is under way.
+
+        The commit writes ``text`` to ``path``, or a new file.
+        """
+        content = self.root / "moving.text"
+        content.write_text(text, encoding="utf-8")
         counter = self.root / "moves"
         counter.write_text(str(times), encoding="utf-8")
         self.hook(
@@ -188,14 +194,35 @@ class World:
             f"""unset GIT_QUARANTINE_PATH GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES
 n=$(cat '{counter}'); [ "$n" -gt 0 ] || exit 0
 echo $((n - 1)) > '{counter}'
-blob=$(echo "move $n" | git hash-object -w --stdin)
+name='{path}'; [ -n "$name" ] || name="human-$n.txt"
+if [ -n '{path}' ]; then blob=$(git hash-object -w '{content}'); else blob=$(echo "move $n" | git hash-object -w --stdin); fi
 GIT_INDEX_FILE='{self.root}/moving.index'; export GIT_INDEX_FILE; rm -f "$GIT_INDEX_FILE"
 git read-tree main
-git update-index --add --cacheinfo "100644,$blob,{self.prefix}human-$n.txt"
+git update-index --add --cacheinfo "100644,$blob,{self.prefix}$name"
 commit=$(git write-tree | xargs -I{{}} git -c user.name=p -c user.email=p@example.org commit-tree {{}} -p main -m "person $n")
 git update-ref refs/heads/main "$commit"
 exit 0""",
         )
+
+    def protect(self) -> None:
+        """The server takes no push to main, as hosts with protected branches say it."""
+        self.hook(
+            "update",
+            'case "$1" in refs/heads/main) echo "error: GH006: Protected branch update failed for $1." >&2; exit 1;; esac',
+        )
+
+    def refuse(self, pattern: str) -> None:
+        """The server refuses every commit to main that adds or changes a path that matches."""
+        self.hook(
+            "update",
+            'case "$1" in refs/heads/main) ;; *) exit 0;; esac\n'
+            f'if git diff --name-only "$2" "$3" | grep -q "{pattern}"; then echo "policy: {pattern} is not wanted" >&2; '
+            "exit 1; fi",
+        )
+
+    def private(self) -> Path:
+        [found] = (self.base / ".kb/sync").glob("*.git")
+        return found
 
 
 def page(evidence: str, *, intro: str = "Introduction by a person.", run: str = "r1") -> str:
@@ -210,9 +237,9 @@ def make_world(root: Path, prefix: str = "") -> World:
     (root / "home/config").mkdir(parents=True)
     env = world.environment
     call = lambda *args: subprocess.run(["git", *args], check=True, env=env, capture_output=True)  # noqa: E731
-    call("init", "--quiet", "--bare", "--initial-branch=main", str(world.remote))
+    call("init", "--quiet", "--bare", "--template=", "--initial-branch=main", str(world.remote))
     call("-C", str(world.remote), "config", "core.logAllRefUpdates", "true")
-    call("init", "--quiet", "--initial-branch=main", str(world.here))
+    call("init", "--quiet", "--template=", "--initial-branch=main", str(world.here))
     world.git("remote", "add", "origin", str(world.remote))
     world.write("kb.toml", 'zone = "Asia/Shanghai"\nlanguage = "zh"\n')
     world.write(".gitignore", ".kb/\n")
@@ -225,5 +252,14 @@ def make_world(root: Path, prefix: str = "") -> World:
     world.git("add", "--all")
     world.git("commit", "--quiet", "-m", "start")
     world.git("push", "--quiet", "--set-upstream", "origin", "main")
-    call("clone", "--quiet", str(world.remote), str(world.there))
+    call("clone", "--quiet", "--template=", str(world.remote), str(world.there))
     return world
+
+
+def copy_world(template: World, root: Path) -> World:
+    """The same world in another place; making one anew takes ten times as long."""
+    shutil.copytree(template.root, root, dirs_exist_ok=True, symlinks=True)
+    for config in root.glob("*/.git/config"):
+        text = config.read_text(encoding="utf-8")
+        config.write_text(text.replace(str(template.root), str(root)), encoding="utf-8")
+    return World(root, template.prefix)
