@@ -179,6 +179,13 @@ def _charset(answer: Answer, warnings: list[str]) -> str:
         if not text.isascii():
             warnings.append(f"declared {name}, but its bytes are UTF-8")
             return "utf-8"
+    if not name:
+        from kb.ingest.pages import guess_charset
+
+        try:
+            answer.body.decode("utf-8")
+        except UnicodeDecodeError:
+            return guess_charset(answer.body)
     return answer.charset
 
 

@@ -106,14 +106,22 @@ def decode(answer: Answer) -> str:
             return body.decode(CHARSETS.get(label, label), "replace")
         except LookupError:
             continue
+    name = guess_charset(body)
+    return body.decode(name or "utf-8", "replace")
+
+
+def guess_charset(body: bytes) -> str:
+    """Charset of bytes that are no UTF-8 and carry no label: GB 18030 where that gives Chinese, else Windows-1252 or nothing."""
     for name in ("gb18030", "cp1252"):
         try:
             text = body.decode(name)
         except UnicodeDecodeError:
             continue
-        if name != "gb18030" or len(re.findall(r"[\u4e00-\u9fff]", text)) > len(text) / 50:
-            return text
-    return body.decode("utf-8", "replace")
+        letters = re.findall(r"[^\x00-\x7f]", text)
+        common = sum(1 for c in letters if "\u4e00" <= c <= "\u9fa5" or c in "，。、：；（）“”《》")
+        if name != "gb18030" or (letters and common > len(letters) * 0.9):
+            return name
+    return ""
 
 
 def read_page(answer: Answer, zone: str) -> Page | None:

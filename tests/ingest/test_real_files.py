@@ -40,6 +40,7 @@ RIGHT = {
     "feeds/InvalidDateFormat": ({"truncated"}, 2),
     "feeds/missing-fields": ({"no-news"}, 0),
     "feeds/reader_full.rss": (ANSWERED, 2),  # three of its five items have neither title nor text nor address
+    "feeds/reader_full.atom": (ANSWERED, 2),  # likewise
     "feeds/atom_with_link_tag": (ANSWERED, 1),
     "feeds/": (ANSWERED, None),
     "jsonfeed/ScriptingNews": ({"unsupported"}, 0),
