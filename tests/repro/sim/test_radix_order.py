@@ -8,7 +8,7 @@ from kb.repro.sim.radix import RadixCache, to_key
 from kb.repro.sim.radix_order import LONG_QUEUE, ORDERS, hold_back_siblings, order
 
 A, B = [1] * 40, [2] * 40
-WAITING = [to_key(tokens) for tokens in (A + [5], B + [6], A + [7], [9] * 3, B + [8])]
+WAITING = [to_key(tokens) for tokens in ([*A, 5], [*B, 6], [*A, 7], [9] * 3, [*B, 8])]
 
 
 def warm(tokens):
