@@ -98,6 +98,17 @@ def by_rule(claims: Sequence[Claim], taken: Sequence[Measurement]) -> list[Verdi
     return [judge(claim, taken) for claim in claims]
 
 
+def with_checks(
+    **checks: Callable[[Claim, Sequence[Measurement]], Answer],
+) -> Callable[[Sequence[Claim], Sequence[Measurement]], list[Verdict]]:
+    """Make a module's ``judge``: by declared rules, which may name these functions as their ``check``."""
+
+    def judge_all(claims: Sequence[Claim], taken: Sequence[Measurement]) -> list[Verdict]:
+        return [judge(claim, taken, checks) for claim in claims]
+
+    return judge_all
+
+
 def judge(claim: Claim, taken: Sequence[Measurement], checks: CHECKS | None = None) -> Verdict:
     """Judge one claim from records of one class of machine.
 

@@ -1,0 +1,126 @@
+"""KVQuant, arxiv:2401.18079: bits with outliers, and do a million tokens fit?
+
+Backs     kvquant/ratio-4bit · ratio-3bit · ratio-2bit · 1m · 10m
+Question  Outliers cost 1 % of (16 + 16) bits. Memory left beside 16-bit weights holds how many tokens at 6.9 times?
+Shows not Perplexity; the capacity figures hold only at a bare 8 times, for which no quality is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kb.model import Claim, Figure, Measurement, Outcome, Point, Series, Text
+from kb.repro.harness.exact import Quantity, by_claim, exact
+from kb.repro.harness.judge import Answer
+from kb.repro.sim.shapes import find_model
+
+CLAIMS = ("kvquant/ratio-4bit", "kvquant/ratio-3bit", "kvquant/ratio-2bit", "kvquant/1m", "kvquant/10m")
+LEVELS = ("derived",)
+NEEDS = ()
+MODEL = find_model("llama-2-7b")  # the shape of LLaMA-7B
+MEMORY = 80 * 2**30
+
+
+def ratio(bits: float, outliers: float, index_bits: float) -> float:
+    """16 bits over the bits a number takes with a share ``outliers`` kept at 16 bits plus an index."""
+    return 16 / (bits + outliers * (16 + index_bits))
+
+
+def ratio_by_counting(bits: float, outliers: float, index_bits: float) -> float:
+    """The same over ten thousand numbers."""
+    total = 0.0
+    for number in range(10_000):
+        total += bits + (16 + index_bits if number < outliers * 10_000 else 0)
+    return 16 * 10_000 / total
+
+
+def tokens_that_fit(gpus: float, compression: float, memory: float) -> float:
+    """Tokens beside 16-bit weights that are split over the GPUs; activations take nothing."""
+    room = gpus * memory - MODEL.weight_bytes("bf16")
+    return room / (MODEL.kv_token_bytes("bf16") / compression)
+
+
+def check_fits(claim: Claim, taken: Sequence[Measurement]) -> Answer:
+    """Whether the stated context fits at each compression counted."""
+    stated = claim.low or 0.0
+    fits = {str(one.case["pattern"]): one.samples[0] for one in taken}
+    good = [name for name, tokens in fits.items() if tokens >= stated]
+    shown = ", ".join(f"{name} {tokens:,.0f}" for name, tokens in fits.items())
+    outcome = (
+        Outcome.CONTRADICTED if not good else Outcome.HOLDS if len(good) == len(fits) else Outcome.PARTLY
+    )
+    return (
+        outcome,
+        f"tokens that fit beside 16-bit weights: {shown}; stated {stated:,.0f}",
+        f"16 bit 权重之外可容纳的 token：{shown}；所述 {stated:,.0f}",
+    )
+
+
+QUANTITIES = (
+    *(
+        Quantity(
+            f"kvquant/ratio-{bits}bit",
+            ratio,
+            {"bits": bits, "outliers": 0.01, "index_bits": 16},
+            by_hand=ratio_by_counting,
+        )
+        for bits in (4, 3, 2)
+    ),
+    *(
+        Quantity(
+            claim,
+            tokens_that_fit,
+            {"gpus": gpus, "compression": compression, "memory": MEMORY},
+            pattern=pattern,
+        )
+        for claim, gpus in (("kvquant/1m", 1), ("kvquant/10m", 8))
+        for compression, pattern in ((6.9, "2-bit-with-outliers"), (8.0, "bare-2-bit"))
+    ),
+)
+
+cases, check, measure = exact(QUANTITIES)
+judge = by_claim({"fits": check_fits})
+
+
+def figure(taken: Sequence[Measurement]) -> tuple[Figure, ...]:
+    """Tokens that fit on one GPU by compression, with the claim of a million."""
+    if not taken:
+        return ()
+    grid = [4 + 0.5 * step for step in range(11)]
+    fits = tuple(Point(x=c, y=tokens_that_fit(1, c, MEMORY)) for c in grid)
+    counted = tuple(
+        Point(x=one.case["inputs"]["compression"], y=one.samples[0])
+        for one in taken
+        if one.case["claim"] == "kvquant/1m"
+    )
+    return (
+        Figure(
+            name="tokens-by-compression",
+            repro="kvquant",
+            title=Text(
+                zh="一张 80 GB GPU 要放下 100 万 token，压缩须达到 7.2 倍以上",
+                en="A million tokens fit one 80 GB GPU only above 7.2-fold compression",
+            ),
+            x=Text(zh="KV 压缩倍数", en="compression of the KV cache (times)"),
+            y=Text(zh="可容纳的 token", en="tokens that fit"),
+            series=(
+                Series(
+                    label=Text(
+                        zh="2 bit：含离群值 6.9 倍，不含 8 倍", en="2 bits: 6.9 with outliers, 8 without"
+                    ),
+                    points=counted,
+                ),
+                Series(label=Text(zh="容量公式", en="capacity formula"), points=fits, predicted=True),
+                Series(
+                    label=Text(zh="所述的 100 万", en="the stated million"),
+                    points=(Point(x=grid[0], y=1e6), Point(x=grid[-1], y=1e6)),
+                    predicted=True,
+                ),
+            ),
+            alt=Text(
+                zh="含离群值的 6.9 倍略低于 100 万，裸 8 倍略高。",
+                en="At 6.9-fold, with outliers, fewer than a million fit; at a bare 8-fold, more.",
+            ),
+            topics=("inference/kvcache",),
+        ),
+    )

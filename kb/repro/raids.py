@@ -1,0 +1,40 @@
+"""RAIDS, arxiv:2606.21831: a vision without numbers.
+
+Backs     raids/contract · preservation
+Question  None that a number could answer. The claims are recorded, their relays are checked, and the mechanism that would
+          test them is named; until it exists they stay untested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kb.model import Claim, Measurement, Outcome, Verdict
+from kb.repro.harness.exact import exact, no_figure
+from kb.repro.harness.judge import unjudged
+
+CLAIMS = (
+    "raids/contract",
+    "raids/preservation",
+)
+LEVELS = ("derived",)
+NEEDS = ()
+
+cases, check, measure = exact(())
+
+
+def judge(claims: Sequence[Claim], taken: Sequence[Measurement]) -> list[Verdict]:
+    """Say what would test each claim."""
+    del taken
+    return [
+        unjudged(
+            claim,
+            Outcome.UNTESTED,
+            "it states no measured number; planned: a small pipeline whose operators carry support, constraint and actionability, with each state mutated",
+            "没有可测的数字；计划：一个小型流水线，算子带支撑、约束、可行动性状态，并逐一变异",
+        )
+        for claim in claims
+    ]
+
+
+figure = no_figure
