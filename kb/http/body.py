@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 GZIP = b"\x1f\x8b\x08"
 ACCEPT = "gzip, deflate"
@@ -21,7 +21,7 @@ class BadEncoding(Exception):
     """An encoding that was not asked for, or compressed bytes that are damaged."""
 
 
-def read_body(chunks: Iterator[bytes], encoding: str, limit: int) -> tuple[bytes, int]:
+def read_body(chunks: Iterable[bytes], encoding: str, limit: int) -> tuple[bytes, int]:
     """Return the decoded body and its size on the wire.
 
     Compressed bytes are recognised by their first bytes too: servers send gzip without saying so, and plain text while

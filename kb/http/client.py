@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import json
 from collections.abc import Mapping
@@ -76,13 +77,12 @@ class Client:
             allowed_endpoints([urlsplit(user.proxy).netloc.rpartition("@")[2]]) if user.proxy else set()
         )
         self._backend = GuardedBackend(frozenset(hops), time, resolver)
-        self._http = httpx.Client(
-            transport=GuardedTransport(self._backend, user.proxy), trust_env=False, follow_redirects=False
-        )
+        # the transport itself: httpx.Client would keep cookies and look into redirects that are ours to judge
+        self._transport = GuardedTransport(self._backend, user.proxy)
 
     def close(self) -> None:
         """Close all connections."""
-        self._http.close()
+        self._transport.close()
 
     def __enter__(self) -> Client:
         return self
@@ -249,13 +249,17 @@ class Client:
         limits = self.limits
         timeout = httpx.Timeout(limits.read_s, connect=limits.connect_s, pool=limits.total_s)
         try:
-            with self._http.stream(
-                method, self._address(url), content=body, headers=headers, timeout=timeout
-            ) as response:
+            request = httpx.Request(
+                method,
+                self._address(url),
+                content=body,
+                headers=headers,
+                extensions={"timeout": timeout.as_dict()},
+            )
+            with contextlib.closing(self._transport.handle_request(request)) as response:
                 is_error = response.status_code >= 400  # noqa: PLR2004  HTTP
-                data, wire = read_body(
-                    response.iter_raw(), response.headers.get("content-encoding", ""), limits.body_bytes
-                )
+                encoding = response.headers.get("content-encoding", "")
+                data, wire = read_body(response.iter_raw(), encoding, limits.body_bytes)
                 tally.bytes += wire
                 plain = {name.lower(): value for name, value in response.headers.items()}
                 return _Response(response.status_code, plain, data[:ERROR_BODY] if is_error else data)
