@@ -92,7 +92,7 @@ QUANTITIES = (
     Quantity(
         "triattention/reconstruction",
         score_correlation,
-        {"dim": 128, "dominant": 0.99, "rest": 0.6, "keys": 256, "queries": 1, "heads": 24},
+        {"rest": 0.6, "dominant": 0.99, "dim": 128, "keys": 128, "queries": 1, "heads": 16},
     ),
 )
 
