@@ -1,0 +1,53 @@
+"""Bare numbers from 0 to 1 that a word makes a share: “acceptance is 0.8”, “默认 0.92”."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from kb.triage.quantities.numbers import Atom
+
+_NAME = (
+    r"acceptance(?: rate)?|recall(?:@\d+)?|precision|hit rate|accuracy|utili[sz]ation|gpu_memory_utilization|retention|sparsity|share|fraction|F1|MRR|nDCG|AUC|index(?:\))?|指数"
+    r"|命中率|召回率|准确率|精确率|接受率|利用率|保留率|占比|比例"
+)
+_LINK = r"\s?(?:is|of|at|reaches|reached|was|stays|:|：|=|为|是|达到?|约|≥|≤|>|<|~|default(?:s to)?|默认(?:值)?(?:为)?|to|around|about)?"
+_SHARE = re.compile(rf"(?:{_NAME})(?:{_LINK}){{1,3}}\s?$", re.IGNORECASE)
+_SCORE = re.compile(
+    r"\b(?:perplexity|loss|error|BLEU|ROUGE(?:-\w)?|WER|困惑度|误差)\s(?:\w+\s){0,2}(?:is|of|by|to|within|below|under|about|at most)\s?$",
+    re.IGNORECASE,
+)
+_DEFAULT = re.compile(r"(默认(?:值)?(?:为)?\s?|\bdefaults?\s(?:is|to|of)\s(?:[\w]+\sis\s)?)$", re.IGNORECASE)
+_EARLIER = re.compile(
+    r"((?:旧版|原为|此前|之前)(?:为)?\s?|\b(?:previously|formerly|was|earlier)\s)$", re.IGNORECASE
+)
+
+
+def shares(text: str, atom: Atom) -> Atom | None:
+    """A bare number as a fraction, or None where nothing makes it one.
+
+    Args:
+        text: The sentence.
+        atom: A number without unit.
+    """
+    head = text[: atom.start]
+    if re.search(
+        rf"\b(?:at|with|for)\s(?:an?\s|the\s)?(?:\w+\s)?(?:{_NAME})(?:\sof)?\s?$", head, re.IGNORECASE
+    ):
+        return None
+    if _SCORE.search(head) and atom.decimals:
+        return replace(atom, unit="count")
+    if not 0 <= atom.low <= atom.high <= 1 or not atom.decimals:
+        return None
+    if m := _DEFAULT.search(head):
+        is_zh = m.group(1)[0] > "\u33ff"
+        return replace(atom, unit="fraction", start=m.start() if is_zh else atom.start)
+    if (m := _EARLIER.search(head)) and re.search(r"(?:默认|default|is|为)[^。.]{0,12}\d", head):
+        return replace(atom, unit="fraction", start=m.start() if m.group(1)[0] > "\u33ff" else atom.start)
+    if re.search(
+        rf"(?:{_NAME})[^.。;；]{{0,20}}\d[^。;]*\b(?:merely|only|just|and|to|vs\.?|against)\s$|(?:{_NAME})[^。]{{0,20}}\d[^。；]*(?:只有|仅有?|仅为|为|降到|降至)\s?$",
+        head,
+        re.IGNORECASE,
+    ):
+        return replace(atom, unit="fraction")
+    return replace(atom, unit="fraction") if _SHARE.search(head) else None
