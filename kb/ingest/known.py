@@ -209,8 +209,8 @@ class Known:
                 dropped.discard(entry.target)
             elif entry.act == "merge":
                 merged[entry.target] = entry.to
-            else:
-                merged.pop(entry.target, None)
+            elif merged.get(entry.target) == entry.to:
+                merged.pop(entry.target)
         return dropped, merged
 
     # Questions
@@ -260,6 +260,10 @@ class Known:
             seen.add(following)
             work = following
         return work
+
+    def merged_into(self, work: str) -> str:
+        """The work that a person merged this one into; empty for none."""
+        return self._merged.get(work, "")
 
     def source_facts(self, source: str) -> tuple[int, str, str]:
         """Of a source: how many versions it gave, its newest date, and when it was first followed."""
