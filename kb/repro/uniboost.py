@@ -76,8 +76,15 @@ def serve(arrivals: np.ndarray, sizes: np.ndarray, keys: np.ndarray) -> np.ndarr
     return done
 
 
+def serve_in_order(arrivals: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Departures of first come, first served: Lindley's recursion in closed form, ``[n]`` s."""
+    work = np.cumsum(sizes)
+    departures: np.ndarray = work + np.maximum.accumulate(arrivals - (work - sizes))
+    return departures
+
+
 LAWS = ("exponential", "gamma-half", "two-point")
-"""Size laws of mean 1: squared coefficient of variation 1, 2 and 3.2."""
+"""Size laws of mean 1: squared coefficient of variation 1, 2 and 6.8."""
 
 
 def transform(law: str, gamma: float) -> float:
@@ -86,7 +93,7 @@ def transform(law: str, gamma: float) -> float:
         return 1 / (1 - gamma) if gamma < 1 else math.inf
     if law == "gamma-half":
         return float((1 - 2 * gamma) ** -0.5) if gamma < 0.5 else math.inf  # noqa: PLR2004  its pole
-    return 0.9 * math.exp(0.4 * gamma) + 0.1 * math.exp(6.4 * gamma)
+    return 0.95 * math.exp(0.4 * gamma) + 0.05 * math.exp(12.4 * gamma)
 
 
 def decay_rate(law: str, load: float) -> float:
@@ -105,7 +112,7 @@ def queue(rng: np.random.Generator, law: str, load: float, requests: int) -> tup
         return arrivals, rng.exponential(1, requests)
     if law == "gamma-half":
         return arrivals, rng.gamma(0.5, 2, requests)
-    return arrivals, np.where(rng.random(requests) < 0.9, 0.4, 6.4)  # noqa: PLR2004  the two points
+    return arrivals, np.where(rng.random(requests) < 0.95, 0.4, 12.4)  # noqa: PLR2004  the two points
 
 
 def boost(sizes: np.ndarray, gamma: float) -> np.ndarray:
@@ -114,7 +121,7 @@ def boost(sizes: np.ndarray, gamma: float) -> np.ndarray:
 
 
 def tail_cut(rng: np.random.Generator, law: float, load: float, requests: float, runs: float) -> list[float]:
-    """Relative reduction of the tail constant, read at the 99th percentile of first come, one per run.
+    """Relative reduction of the tail constant, read at the 95th percentile of first come, one per run.
 
     The tail is ``C·e^(-γ t)`` under both, so the ratio of constants is the ratio of the shares above one threshold.
 
@@ -129,9 +136,9 @@ def tail_cut(rng: np.random.Generator, law: float, load: float, requests: float,
     gamma = decay_rate(name, load)
     for _ in range(int(runs)):
         arrivals, sizes = queue(rng, name, load, int(requests))
-        first_come = serve(arrivals, sizes, arrivals) - arrivals
+        first_come = serve_in_order(arrivals, sizes) - arrivals
         boosted = serve(arrivals, sizes, arrivals - boost(sizes, gamma)) - arrivals
-        limit = np.quantile(first_come, 0.99)
+        limit = np.quantile(first_come, 0.95)
         found.append(1 - float((boosted > limit).mean() / (first_come > limit).mean()))
     return found
 
@@ -181,10 +188,13 @@ QUANTITIES = (
         Quantity(
             "gamma-boost/tail-constant-vs-fcfs",
             tail_cut,
-            {"law": place, "load": 0.8, "requests": 25_000, "runs": 6},
+            {"law": place, "load": 0.7, "requests": requests, "runs": runs},
             pattern=law,
         )
-        for place, law in enumerate(LAWS)
+        # variability decides: the tail of the two-point law is noisiest and takes the most draws
+        for place, (law, requests, runs) in enumerate(
+            zip(LAWS, (20_000, 20_000, 40_000), (3, 3, 6), strict=True)
+        )
     ),
 )
 
