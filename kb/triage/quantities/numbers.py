@@ -26,6 +26,8 @@ _HAN_NUMBER = re.compile(
 MEASURE = re.compile(
     r"\s?(个|条|张|次|路|块|轮|维|台|种|份|篇|层|步|位|名|组|对|颗|卡|核|行|项)(?!月|百分点|标准差)"
 )
+_AFTER_MEASURE = re.compile(r"\s?((?:并发)?[A-Za-z]+|[\u4e00-\u9fff]{1,4})")
+_COUNTED = re.compile(r"\s?(?:并发)?(?:tokens?|请求|会话|块|页|对话|用户)")
 NOUN = re.compile(
     r"\s?(?:concurrent |parallel |simultaneous |active |random |short |long |real |API |input |output |prompt |decode |prefill |full )?([A-Za-z][A-Za-z-]+)"
 )
@@ -127,12 +129,10 @@ def _with_noun(text: str, atom: Atom) -> Atom:
     end, noun = atom.end, ""
     if m := MEASURE.match(text, end):
         end = m.end()
-        after = re.compile(r"\s?((?:并发)?[A-Za-z]+|[\u4e00-\u9fff]{1,4})").match(text, end)
+        after = _AFTER_MEASURE.match(text, end)
         noun = m.group(1) + (after.group(1) if after else "")
-        if after and re.match(r"(?:并发)?(?:token|tokens|请求|会话|块|页|对话|对话|用户)", after.group(1)):
-            end = after.start(1) + len(
-                re.match(r"(?:并发)?(?:tokens?|请求|会话|块|页|对话|用户)", after.group(1)).group()
-            )  # type: ignore[union-attr]
+        if own := _COUNTED.match(text, end):
+            end = own.end()
     elif ((m := NOUN.match(text, end)) and m.group(1).lower() not in NO_NOUN) or (
         m := re.compile(r"\s?(用户|请求|会话|节点|实例|标准差)").match(text, end)
     ):
