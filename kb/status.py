@@ -99,7 +99,9 @@ def summarise(base: Base, *, stale: Iterable[str] = ()) -> Status:
         held=held_blocks(base),
         locks=tuple(_lock(base, name) for name in ("write", "long")),
         sync=read_sync_state(base),
-        problems=tuple(f"{base.relative(bad.path)}:{bad.line}: {bad.why}" for bad in base.problems),
+        problems=tuple(
+            dict.fromkeys(f"{base.relative(bad.path)}:{bad.line}: {bad.why}" for bad in base.problems)
+        ),
     )
 
 

@@ -90,7 +90,7 @@ def test_every_verb_answers_help_with_0(verb, kb):
 @pytest.mark.parametrize(
     ("args", "code", "says"),
     [
-        pytest.param(["statsu"], 2, "did you mean status?", id="a-misspelt-verb"),
+        pytest.param(["statuss"], 2, "did you mean status?", id="a-misspelt-verb"),
         pytest.param(["list", "item"], 2, "items", id="a-wrong-choice"),
         pytest.param(["list"], 2, "kb --help", id="a-missing-argument"),
         pytest.param(["status", "--jsn"], 2, "--json", id="an-unknown-option"),
@@ -174,7 +174,7 @@ def test_no_color_and_pipes_are_honoured(base, kb):
 
 
 def test_a_reader_that_goes_away_is_no_failure(base):
-    command = f"{sys.executable} -c 'from kb.cli import main; main()' query 'from range(200000)' | head -1"
+    command = f"'{sys.executable}' -c 'from kb.cli import main; main()' query 'from range(200000)' | head -1"
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False,
         env={**os.environ, "KB_ROOT": str(base.root)},
