@@ -95,7 +95,11 @@ def run_command(ctx: click.Context, /, names: tuple[str, ...], **asked: Any) -> 
 @command.command("list")
 @json_option
 def list_command(as_json: bool) -> None:
-    """List the reproductions: levels, what each needs, the claims it speaks to."""
+    r"""List the reproductions: levels, what each needs, the claims it speaks to.
+
+    \b
+    kb repro list --json
+    """
     _list(as_json=as_json)
 
 
@@ -106,7 +110,11 @@ def list_command(as_json: bool) -> None:
 @json_option
 @click.pass_context
 def compare_command(ctx: click.Context, first: str, second: str, across: bool, as_json: bool) -> None:
-    """Compare two stored runs case by case; runs of unlike machine classes only with --across."""
+    r"""Compare two stored runs case by case; runs of unlike machine classes only with --across.
+
+    \b
+    kb repro compare 3f9c1a2b 77d0e41c --across
+    """
     from kb.repro.harness import compare
 
     rows = compare.compare(open_base(ctx), first, second, across=across)

@@ -19,7 +19,11 @@ def command() -> None:
 @json_option
 @click.pass_context
 def show(ctx: click.Context, runs: tuple[str, ...], as_json: bool) -> None:
-    """Show runs by id (kb list runs): environment, facts, every sample."""
+    r"""Show runs by id (kb list runs): environment, facts, every sample.
+
+    \b
+    kb run show 3f9c1a2b
+    """
     from kb.repro.harness.archive import find_runs
 
     base = open_base(ctx)
@@ -56,7 +60,11 @@ def _samples(values: tuple[float, ...]) -> str:
 @json_option
 @click.pass_context
 def export(ctx: click.Context, runs: tuple[str, ...], path: Path, as_json: bool) -> None:
-    """Write runs into one file and print its SHA-256, which the receiver passes to import --expect."""
+    r"""Write runs into one file and print its SHA-256, which the receiver passes to import --expect.
+
+    \b
+    kb run export 3f9c1a2b --out run.json
+    """
     from kb.files import sha256, write_atomic
     from kb.repro.harness import archive
 
@@ -75,9 +83,12 @@ def export(ctx: click.Context, runs: tuple[str, ...], path: Path, as_json: bool)
 @json_option
 @click.pass_context
 def import_(ctx: click.Context, path: Path, expect: str, dry_run: bool, as_json: bool) -> None:
-    """Verify a file that kb run export or scripts/gpu_check wrote, and add its runs.
+    r"""Verify a file that kb run export or scripts/gpu_check wrote, and add its runs.
 
     Without --expect the runs are shown apart and never carry the level measured.
+
+    \b
+    kb run import run.json --expect 0f3a…
     """
     from dataclasses import asdict
 

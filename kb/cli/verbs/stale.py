@@ -12,10 +12,13 @@ from kb.cli.shared import emit_json, emit_table, json_option, note, open_base
 @json_option
 @click.pass_context
 def command(ctx: click.Context, why: bool, as_json: bool) -> int:
-    """List stale verdicts; exit 1 where there are any.
+    r"""List stale verdicts; exit 1 where there are any.
 
     Causes are the source's version, the text of the claim, its rule, the code of the reproduction and what it imports,
     its inputs, the environment, and age. Nothing is run.
+
+    \b
+    kb stale --why
     """
     from kb import clock
     from kb.repro.harness.stale import find_stale

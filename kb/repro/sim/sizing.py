@@ -7,6 +7,8 @@ embeddings in quantised checkpoints. `kb size` prints it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from kb.errors import WrongUse
 from kb.model import Record
 from kb.repro.sim.shapes import BITS, Hardware, ModelShape
@@ -69,17 +71,7 @@ def size(
     Raises:
         WrongUse: A count that is not positive, a share outside 0–1, or an unknown dtype.
     """
-    counts = {"context": context, "batch": batch, "page": page, "gpus": num_gpus}
-    wrong = [f"{name} {value}" for name, value in counts.items() if value < 1]
-    wrong += [] if 0 < utilization <= 1 else [f"utilization {utilization}"]
-    wrong += [dtype for dtype in (weights, kv) if dtype not in BITS]
-    if wrong:
-        raise WrongUse(
-            f"kb size: {wrong[0]} cannot be used",
-            cause="counts must be at least 1, utilization in (0, 1], dtypes " + ", ".join(BITS),
-            remedy="correct the option",
-            next_command="kb size --help",
-        )
+    _check({"context": context, "batch": batch, "page": page, "gpus": num_gpus}, utilization, (weights, kv))
     # more GPUs than KV heads: each head is held several times
     repeats = 1 if model.kv_lora_rank == 0 else num_gpus
     if model.kv_lora_rank == 0 and num_gpus > model.kv_heads:
@@ -109,3 +101,16 @@ def size(
         guide_total=int(guide),
         num_gpus=num_gpus,
     )
+
+
+def _check(counts: Mapping[str, int], utilization: float, dtypes: Iterable[str]) -> None:
+    wrong = [f"{name} {value}" for name, value in counts.items() if value < 1]
+    wrong += [] if 0 < utilization <= 1 else [f"utilization {utilization}"]
+    wrong += [dtype for dtype in dtypes if dtype not in BITS]
+    if wrong:
+        raise WrongUse(
+            f"kb size: {wrong[0]} cannot be used",
+            cause="counts must be at least 1, utilization in (0, 1], dtypes " + ", ".join(BITS),
+            remedy="correct the option",
+            next_command="kb size --help",
+        )
