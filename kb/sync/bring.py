@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from kb.errors import NeedsPerson
 from kb.files import sync_folder, write_atomic
 from kb.sync.git import Git, GitFailed, Tree
+from kb.sync.private import remove_dead_locks
 from kb.sync.sides import View
 from kb.sync.worktree import blob_id
 
@@ -91,6 +93,23 @@ def give_commits(git: Git, clone: Git, branch: str) -> None:
     )  # fmt: skip
 
 
+def unfinished(clone: Git) -> str:
+    """The operation that was left half done in a clone: ``rebase``, ``merge``, …; ``""`` for none.
+
+    A rebase is a folder; ``REBASE_HEAD`` alone outlives one that ended.
+    """
+    marks = {
+        "rebase-merge": "rebase", "rebase-apply": "rebase", "MERGE_HEAD": "merge", "CHERRY_PICK_HEAD": "cherry-pick",
+        "REVERT_HEAD": "revert", "BISECT_LOG": "bisect",
+    }  # fmt: skip
+    folder = Path(clone.text("rev-parse", "--absolute-git-dir"))
+    for mark, name in marks.items():
+        place = folder / mark
+        if place.is_dir() if mark.startswith("rebase") else place.is_file():
+            return name
+    return ""
+
+
 def move_head(view: View, tip: str) -> str:
     """Fast-forward the clone's branch and index to ``tip`` without losing a byte of its files; "" or why not.
 
@@ -100,23 +119,15 @@ def move_head(view: View, tip: str) -> str:
     clone, head = view.place.clone, view.place.head
     if clone is None or head == tip:
         return ""
+    if stands := unfinished(clone):
+        return f"the clone stays at {head[:12]}: a {stands} is in progress there; clone it anew, or git {stands} --abort"
+    if view.place.owned:
+        remove_dead_locks(Path(clone.text("rev-parse", "--absolute-git-dir")), "index.lock", "HEAD.lock")
     try:
         give_commits(view.git, clone, view.place.branch)
         if not clone.ok("merge-base", "--is-ancestor", head, tip):
             return "the clone's branch holds commits that the remote lacks: push or remove them"
-        before, after = view.tree(head), view.tree(tip)
-        lines = []
-        for path in before.keys() | after.keys():
-            old, new = before.get(path), after.get(path)
-            if old == new:
-                continue
-            name = view.in_repository(path)
-            place = view.place.base.root / view.spelling.get(path, path)
-            now = place.read_bytes() if place.is_file() and not place.is_symlink() else None
-            if new is None and now is None:
-                lines.append(f"0 {'0' * len(tip)}\t{name}")
-            elif new is not None and now is not None and _holds(now, new.oid):
-                lines.append(f"{new.mode} {new.oid}\t{name}")
+        lines = _entries_here(view, head, tip)
         given = "\0".join([*lines, ""]).encode("utf-8", "surrogateescape")
         if lines:
             clone.output("update-index", "-z", "--index-info", given=given)
@@ -126,6 +137,24 @@ def move_head(view: View, tip: str) -> str:
     except GitFailed as error:
         return f"the clone stays at {head[:12]}: {error.cause}"
     return ""
+
+
+def _entries_here(view: View, head: str, tip: str) -> list[str]:
+    """Index lines for paths between two commits whose file here is the newer one already."""
+    before, after = view.tree(head), view.tree(tip)
+    lines = []
+    for path in before.keys() | after.keys():
+        old, new = before.get(path), after.get(path)
+        if old == new:
+            continue
+        name = view.in_repository(path)
+        place = view.place.base.root / view.spelling.get(path, path)
+        now = place.read_bytes() if place.is_file() and not place.is_symlink() else None
+        if new is None and now is None:
+            lines.append(f"0 {'0' * len(tip)}\t{name}")
+        elif new is not None and now is not None and _holds(now, new.oid):
+            lines.append(f"{new.mode} {new.oid}\t{name}")
+    return lines
 
 
 def refuse_absorb(view: View, differing: dict[str, str]) -> NeedsPerson:

@@ -50,6 +50,8 @@ class Landing:
     plan: Plan = field(default_factory=lambda: Plan(""))
     landed: list[Change] = field(default_factory=list)
     refused: list[Waiting] = field(default_factory=list)
+    parted: list[Change] = field(default_factory=list)
+    """Changes set aside in this run because the server refused them."""
     pushes: int = 0
     here: dict[str, dict[str, dict[str, str]]] = field(default_factory=dict)
     """Attributes the clone's own files give, by a digest of the paths: they do not change within a run."""
@@ -167,6 +169,10 @@ class Landing:
                 continue
             singles += 1
             if singles >= REFUSES_ALL and not self.landed and parts:
+                self.refused = [
+                    item for item in self.refused if item.path not in {c.path for c in self.parted}
+                ]
+                self.plan.changes += self.parted
                 self._give_up(refusal, everything)
                 return
             self._set_aside(paths, refusal)
@@ -275,6 +281,7 @@ class Landing:
             work = change.work or change.old
             item = Waiting(item_id(change.path), change.path, ASIDE, reason, "", work, MAX_TRIES)
             self.refused.append(item)
+            self.parted.append(change)
         self.plan.changes = [change for change in self.plan.changes if change.path not in set(paths)]
 
     def _give_up(self, refusal: Refusal, paths: Sequence[str]) -> None:

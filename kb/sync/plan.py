@@ -247,7 +247,10 @@ class _Builder:
                 self.plan.left_out[path] = "a link or submodule on the branch"
                 continue
             if kind_of(path) is PathKind.PERSON:
-                self.plan.yours[path] = "changed here: commit it"
+                is_committed = self.sides.work.files[path].same(self.sides.head.get(path))
+                self.plan.yours[path] = (
+                    "committed here: push it" if is_committed else "changed here: commit it"
+                )
                 continue
             try:
                 self._decide(path, kind_of(path), moves.get(path, ""))

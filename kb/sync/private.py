@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shutil
 from pathlib import Path
 
@@ -26,9 +28,11 @@ def open_private(place: Place) -> Git:
         NeedsPerson: The remote's history was replaced.
     """
     git = Git(place.private, config=place.config)
-    if not place.private.is_dir() or not _is_whole(git):
-        _set_aside(place.private)
+    remove_dead_locks(place.private)
+    if not place.private.exists():
         _make(place)
+    elif not _is_whole(git):
+        return rebuild_private(place)
     try:
         fetch(git, place, known=place.tip)
     except GitFailed as error:
@@ -38,12 +42,50 @@ def open_private(place: Place) -> Git:
     return git
 
 
+def remove_dead_locks(folder: Path, *names: str) -> None:
+    """Remove locks that killed runs left in a git directory that only sync works in.
+
+    This process holds sync's kernel lock, so the owner is dead unless a git that outlived its kb still runs on this very
+    folder. Where that cannot be seen (no ``/proc``), nothing is removed.
+
+    Args:
+        folder: The git directory.
+        names: Patterns of locks below it; without any, those of refs and of the repository itself.
+    """
+    patterns = names or ("*.lock", "refs/**/*.lock", "objects/info/**/*.lock")
+    locks = [path for pattern in patterns for path in folder.glob(pattern)]
+    if locks and not _works_there(folder):
+        for path in locks:
+            path.unlink(missing_ok=True)
+
+
+def _works_there(folder: Path) -> bool:
+    """True if a git process may be working on a git directory, or in the working tree beside it."""
+    processes = Path("/proc")
+    if not (processes / "self/cmdline").exists():
+        return True
+    tree = folder.parent if folder.name == ".git" else folder
+    for process in processes.glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            command = (process / "cmdline").read_bytes()
+            if Path(os.fsdecode(command.split(b"\0")[0])).name.startswith("git") and (
+                os.fsencode(folder) in command or (process / "cwd").readlink().is_relative_to(tree)
+            ):
+                return True
+    return False
+
+
 def rebuild_private(place: Place) -> Git:
     """Set the private clone aside, damaged as it is, and make it anew from the remote."""
-    _set_aside(place.private)
+    aside = _set_aside(place.private)
     _make(place)
     git = Git(place.private, config=place.config)
     fetch(git, place)
+    if aside is not None:
+        # if this can still be read, we go on where we were; else the merge base decides, which at worst holds an item
+        git.run(
+            "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", str(aside), f"+{BASE_REF}:{BASE_REF}"
+        )
     return git
 
 
@@ -110,14 +152,14 @@ def _ignore(cache: Path) -> None:
         note.write_text("*\n", encoding="utf-8")
 
 
-def _set_aside(path: Path) -> None:
+def _set_aside(path: Path) -> Path | None:
     if not path.exists():
-        return
+        return None
     for number in range(100):
         aside = path.with_name(f"{path.name}.damaged-{number}")
         if not aside.exists():
             path.rename(aside)
-            return
+            return aside
     raise CannotRun(
         f"{path}: damaged again", cause="100 damaged clones lie beside it", remedy=f"look at {path.parent}"
     )

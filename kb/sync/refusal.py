@@ -36,17 +36,17 @@ class Refusal:
 
 _TABLE: tuple[tuple[str, Kind, str], ...] = (
     (
+        r"\.lock': File exists|Unable to create '.*\.lock'",
+        Kind.REMOTE_LOCK,
+        "ask whoever runs the remote to see who holds this file; kb never removes a lock on a server",
+    ),
+    (
         (
             r"is at [0-9a-f]+ but expected|stale info|non-fast-forward|fetch first|incorrect old value"
             r"|failed to update ref|reference already exists|remote ref .* changed|cannot lock ref.*unable to resolve"
         ),
         Kind.RACE,
         "this is expected when somebody pushes at the same moment; it is tried again by itself",
-    ),
-    (
-        r"\.lock': File exists|Unable to create '.*\.lock'",
-        Kind.REMOTE_LOCK,
-        "ask whoever runs the remote to see who holds this file; kb never removes a lock on a server",
     ),
     (
         r"GH006|GH013|protected branch|not allowed to push|Protected Branch|TF402455|changes must be made through a pull",

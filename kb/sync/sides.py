@@ -90,8 +90,8 @@ def composed(tree: Tree) -> tuple[Tree, dict[str, str]]:
 def find_ground(git: Git, place: Place, tip: str) -> Ground:
     """Work out what the files here come from.
 
-    The last sync recorded it per path (`BASE_REF`). Where HEAD holds another version of a path now than it did then, git
-    has rewritten the file since, and the merge base says what it comes from.
+    The last sync recorded it per path (`BASE_REF`). Where HEAD holds another version of a path now than it did then, and
+    not the recorded one, git has rewritten the file since, and the merge base says what it comes from.
 
     Raises:
         NeedsPerson: HEAD and the branch have no history in common.
@@ -121,7 +121,10 @@ def find_ground(git: Git, place: Place, tip: str) -> Ground:
         return Ground(last, shared, head, recorded)
     before = tree(then)
     paths = last.keys() | shared.keys()
-    kept = {path: (last if before.get(path) == head.get(path) else shared).get(path) for path in paths}
+    kept = {
+        path: (last if head.get(path) in (before.get(path), last.get(path)) else shared).get(path)
+        for path in paths
+    }
     return Ground({path: entry for path, entry in kept.items() if entry}, shared, head, recorded)
 
 

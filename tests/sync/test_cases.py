@@ -20,7 +20,7 @@ def fingerprint(world: World) -> dict[str, object]:
         "branch": world.git("symbolic-ref", "HEAD"),
         "tracking": world.git("rev-parse", "refs/remotes/origin/main"),
         "status": world.git("--no-optional-locks", "status", "--porcelain", "--untracked-files=no"),
-        "hooks": {p.name: (p.read_bytes(), p.stat().st_mode) for p in (git / "hooks").iterdir()},
+        "hooks": {p.name: (p.read_bytes(), p.stat().st_mode) for p in (git / "hooks").glob("*")},
         "config": (git / "config").read_bytes(),
         "stash": world.git("stash", "list"),
     }
