@@ -9,7 +9,9 @@
     judge     one verdict per claim from stored records alone (most modules: ``judge = by_rule``)
     figure    what to draw, from stored records alone
 
-``CLAIMS``, ``LEVELS`` and ``NEEDS`` are literals: `kb repro list` reads them without importing the module. A module
+    GPU_SECONDS    optional: what ``--gpu`` is expected to take; a module that has it joins ``scripts/gpu_check``
+
+``CLAIMS``, ``LEVELS``, ``NEEDS`` and ``GPU_SECONDS`` are literals: `kb repro list` reads them without importing the module. A module
 that imports torch at its top says so in ``NEEDS``. ``judge`` and ``figure`` run on a laptop without torch, so modules
 that need it import it inside ``check`` and ``measure``. The recipe is ``docs/add-a-reproduction.md``.
 
@@ -103,6 +105,8 @@ class Unit:
     claims: tuple[str, ...]
     levels: tuple[str, ...]
     needs: tuple[str, ...]
+    gpu_seconds: int = 0
+    """Expected seconds of ``--gpu``; 0: nothing of it is worth a GPU."""
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -136,12 +140,15 @@ def read_unit(path: Path) -> Unit:
         BadConfig: One is absent or no literal, or a level is none of ours.
     """
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    values: dict[str, tuple[str, ...]] = {}
-    for node in tree.body:
-        targets = node.targets if isinstance(node, ast.Assign) else []
-        for target in targets:
-            if isinstance(target, ast.Name) and target.id in LITERALS and isinstance(node, ast.Assign):
-                values[target.id] = tuple(_literal(node.value, path, target.id))
+    assigned = {
+        target.id: node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    values = {name: tuple(_literal(assigned[name], path, name)) for name in LITERALS if name in assigned}
+    seconds = assigned.get("GPU_SECONDS")
     missing = [name for name in LITERALS if name not in values]
     unknown = set(values.get("LEVELS", ())) - set(Level)
     if missing or unknown or path.stem.replace("_", "-") in RESERVED:
@@ -153,7 +160,9 @@ def read_unit(path: Path) -> Unit:
             remedy="see kb/repro/harness/contract.py for what a module must define",
         )
     title = (ast.get_docstring(tree) or "").partition("\n")[0]
-    return Unit(path.stem.replace("_", "-"), path, title, values["CLAIMS"], values["LEVELS"], values["NEEDS"])
+    gpu_seconds = int(ast.literal_eval(seconds)) if seconds is not None else 0
+    name = path.stem.replace("_", "-")
+    return Unit(name, path, title, values["CLAIMS"], values["LEVELS"], values["NEEDS"], gpu_seconds)
 
 
 def _literal(node: ast.expr, path: Path, name: str) -> Iterator[str]:

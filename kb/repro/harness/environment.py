@@ -63,7 +63,7 @@ def need_gpu(what: str) -> None:
             f"{what}: no number was taken",
             cause=cause,
             remedy="run without --gpu to answer what the CPU can, or prepare a run for a GPU machine",
-            next_command="python scripts/gpu_check --dry-run",
+            next_command="scripts/gpu_check --dry-run",
         )
 
 

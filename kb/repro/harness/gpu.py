@@ -42,3 +42,10 @@ def _mig(pynvml: Any, handle: Any) -> str:
         return "on" if pynvml.nvmlDeviceGetMigMode(handle)[0] else "off"
     except pynvml.NVMLError:
         return "not supported"
+
+
+if __name__ == "__main__":
+    from kb.repro.harness.environment import need_gpu, observe
+
+    need_gpu("the GPU machine")
+    print(observe(("torch", "triton"), gpu=True).to_json())  # noqa: T201  a step of scripts/gpu_check
