@@ -221,6 +221,13 @@ def held_blocks(base: Base) -> set[str]:
     return held
 
 
+def waiting_names(base: Base) -> frozenset[str]:
+    """Blocks whose new text waits beside their page."""
+    folder = base.root / "published/.blocks"
+    names = (path.relative_to(folder).as_posix() for path in folder.glob("**/*.proposal.md"))
+    return frozenset(name.removesuffix(".proposal.md") for name in names)
+
+
 def _update(base: Base, plan: Plan, page: Page, holds: set[str], after: list[FileChange]) -> None:
     path = base.page_path(page.path)
     name = base.relative(path)
