@@ -12,8 +12,9 @@ def main() -> None:
     """Ingest the replayed sources, run the reproductions that need no GPU, publish."""
     with replay(ROOT / "build/base-settings") as env:
         kb(SHIPPED, env, "ingest", "--since", SINCE)
-        kb(SHIPPED, env, "repro", "--all")
-        kb(SHIPPED, env, "publish")
+        # 4: some need a GPU, weights or an engine; their claims are blocked, and say so
+        kb(SHIPPED, env, "repro", "--all", fine=(0, 4))
+        kb(SHIPPED, env, "publish", lines=5)
         kb(SHIPPED, env, "status")
 
 

@@ -43,7 +43,11 @@ def replay(state: Path) -> Iterator[dict[str, str]]:
         address = server.stdout.readline().strip() if server.stdout else ""
         if not address:
             raise SystemExit("the replay server did not start")
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("KB_")}
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("KB_") or name == "KB_DATA_DIR"
+        }
         yield {
             **kept,
             "KB_NOW": NOW,
@@ -57,8 +61,23 @@ def replay(state: Path) -> Iterator[dict[str, str]]:
         server.wait()
 
 
-def kb(base: Path, env: dict[str, str], *args: str, quiet: bool = False, lines: int = 40) -> str:
+def kb(
+    base: Path,
+    env: dict[str, str],
+    *args: str,
+    quiet: bool = False,
+    lines: int = 40,
+    fine: tuple[int, ...] = (0,),
+) -> str:
     """Run one command, print it and the last ``lines`` lines of its answer, and return its stdout.
+
+    Args:
+        base: The knowledge base.
+        env: As `replay` yields it.
+        args: The command, without ``kb``.
+        quiet: Print nothing.
+        lines: How much of the answer is printed.
+        fine: Exit codes that are no failure.
 
     Raises:
         SystemExit: It failed; its own message was printed.
@@ -70,7 +89,7 @@ def kb(base: Path, env: dict[str, str], *args: str, quiet: bool = False, lines: 
         [program, "-C", base, *args], env=env, text=True, check=False, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE if quiet else None,
     )  # fmt: skip
-    if done.returncode:
+    if done.returncode not in fine:
         print(done.stdout, done.stderr or "", sep="\n")
         raise SystemExit(f"kb {' '.join(args)} ended with {done.returncode}")
     if not quiet:
