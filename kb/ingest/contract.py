@@ -190,8 +190,11 @@ class Task:
             self.report.note(
                 f"moved for good to {answer.moved_to}; change url in sources/{self.config.name}.toml"
             )
-        if conditional and (answer.validators.etag or answer.validators.last_modified):
-            self.received[url] = answer.validators
+        stated = (
+            answer.validators if answer.validators.headers() else validators if answer.not_modified else None
+        )
+        if conditional and stated is not None and stated.headers():
+            self.received[url] = stated
         return answer
 
     def keep_body(self, body: bytes) -> None:

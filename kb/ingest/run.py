@@ -209,6 +209,8 @@ def _commit(task: Task, entries: list[Entry], committer: Committer, outcome: Out
     outcome.reports.append(report)
     outcome.new.extend(item.id for item in items.new)
     outcome.updated.extend(item.id for item in items.updated)
+    if report.status == "not-modified" and report.fetched:
+        report.status = "ok"  # only a part of it was unchanged
     if report.status == "ok" and not (report.new or report.updated):
         report.status = "no-news"
         if task.config.kind.startswith("arxiv") and (why := why_quiet(task.window.now)):

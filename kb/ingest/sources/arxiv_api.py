@@ -56,12 +56,18 @@ class Page:
     complete: bool
 
 
+UNCHANGED = Page(0, [], 0, complete=True)
+"""The answer is what it was when its validators were stored."""
+
+
 def fetch(task: Task) -> Iterator[arxiv.Result]:
     """Yield results: those of the ids where the source lists ids, else those of its query in the window."""
     if task.config.ids:
         yield from _by_id(task, task.config.ids)
     else:
-        yield from _by_query(task, task.window.start - task.requery, task.window.end)
+        # to the end of the day: the same address all day long, so that an unchanged answer can be told by its validators
+        end = task.window.end.replace(hour=0, minute=0, second=0) + dt.timedelta(days=1)
+        yield from _by_query(task, task.window.start - task.requery, end)
 
 
 def to_entry(raw: arxiv.Result, task: Task) -> Entry | Skip:
@@ -150,7 +156,11 @@ def _by_query(task: Task, start: dt.datetime, end: dt.datetime) -> Iterator[arxi
     if task.config.limit:
         size = min(size, task.config.limit)
     query = {"search_query": asked, "sortBy": "submittedDate", "sortOrder": "descending"}
-    first = _page(task, {**query, "start": 0, "max_results": size}, size)
+    first = _page(task, {**query, "start": 0, "max_results": size}, size, conditional=True)
+    if first is UNCHANGED:
+        # the first page tells the total and the newest papers: where it is the same, so is the rest
+        task.report.status = "not-modified"
+        return
     if first.total == 0 and not first.entries:
         first = _page(
             task, {**query, "start": 0, "max_results": size}, size
@@ -220,12 +230,14 @@ def _doubt_empty(task: Task, size: int) -> None:
 # One page
 
 
-def _page(task: Task, query: dict[str, Any], expected: int) -> Page:
-    """Ask for a page until it is whole; the last answer counts if it never is."""
+def _page(task: Task, query: dict[str, Any], expected: int, *, conditional: bool = False) -> Page:
+    """Ask for a page until it is whole; the last answer counts if it never is. `UNCHANGED` for a 304."""
     url = f"{task.config.url or URL}?{urlencode(query)}"
     page: Page | None = None
     for _ in range(TRIES_PER_PAGE):
-        answer = _ask(task, url)
+        answer = _ask(task, url, conditional=conditional)
+        if answer.not_modified:
+            return UNCHANGED
         page = check(answer.body, int(query["start"]), expected, url)
         if page.complete:
             return page
@@ -233,9 +245,9 @@ def _page(task: Task, query: dict[str, Any], expected: int) -> Page:
     return page
 
 
-def _ask(task: Task, url: str) -> Answer:
+def _ask(task: Task, url: str, *, conditional: bool) -> Answer:
     try:
-        return task.get(url, accept="application/atom+xml")
+        return task.get(url, accept="application/atom+xml", conditional=conditional)
     except NoAnswer as problem:
         if problem.http == 400 and (said := error_text(problem.body)):  # noqa: PLR2004  HTTP
             raise NoAnswer("bad-request", problem.url, said, http=400) from problem
