@@ -50,9 +50,8 @@ def order(
         return sorted(positions, key=lambda i: -cached[i])
     if policy == "dfs":
         # sorting by the keys themselves is a depth-first walk; the subtree that is warm goes first
-        start = max(positions, key=lambda i: cached[i], default=0)
         walk = sorted(positions, key=lambda i: waiting[i])
-        at = walk.index(start) if walk else 0
+        at = max(range(len(walk)), key=lambda rank: cached[walk[rank]], default=0)
         return walk[at:] + walk[:at]
     raise ValueError(f"no order called {policy!r}; there are {', '.join(ORDERS)}")
 

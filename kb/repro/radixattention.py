@@ -1,0 +1,485 @@
+"""RadixAttention, arxiv:2312.07104: how much of a prompt is found again, in which order, at what price?
+
+Backs     sglang/hit-rate-range · fraction-of-optimal · dfs-optimal · tree-overhead · spheron/apc-gap
+Question  What share of prompt tokens do the paper's kinds of programs share; how much of it survives a pool too small
+          for everything, by order of admission; what does the tree cost; what does a page of 16 tokens lose to one of 1?
+Scale     A real radix tree under synthetic programs with our own lengths: `simulated`; time of the tree on this CPU:
+          `proxy`. Throughput and latency need a model, production hit rates need production: `untested` here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import fmean, median
+from typing import Literal
+
+import numpy as np
+
+from kb.errors import WrongResult
+from kb.model import Claim, Figure, Level, Measurement, Point, Record, Series, Text
+from kb.repro.harness.bench import Bench
+from kb.repro.harness.contract import Scope
+from kb.repro.harness.exact import explained
+from kb.repro.harness.judge import Answer, with_checks
+from kb.repro.harness.timing import Candidate
+from kb.repro.sim import prefix_workloads as programs
+from kb.repro.sim.page_hash import PageHashCache
+from kb.repro.sim.prefix_replay import edge_tokens, longest_tokens, replay
+from kb.repro.sim.radix import RadixCache, to_key
+
+CLAIMS = (
+    "sglang/hit-rate-range",
+    "sglang/fraction-of-optimal",
+    "sglang/dfs-optimal",
+    "sglang/tree-overhead",
+    "sglang/throughput-gain",
+    "sglang/latency-gain",
+    "sglang/arena-hit-llava-next",
+    "sglang/arena-hit-vicuna",
+    "sglang/arena-ttft",
+    "sglang/multiturn-long-no-gain",
+    "sglang/fsm-json",
+    "sglang/multimodal-llava",
+    "sglang/default-policy",
+    "spheron/apc-gap",
+)
+LEVELS = ("simulated", "proxy")
+NEEDS = ()
+DRAWS = 3
+CLOSE = 0.005
+"""Largest difference between a replay and its closed form."""
+RUN_S = 74.3
+"""Seconds the paper's run of 100 requests took, of which its tree took 0.2."""
+SHAPES = ("mmlu", "hellaswag", "tree-of-thought", "chat-short", "rag")
+"""Programs whose order is studied: one prefix per subject, two levels, a tree, sessions, popular documents."""
+POLICIES = ("lpm", "dfs", "fcfs", "random")
+POOLS = (0.1, 0.25, 0.5, 1.0)
+CONSTRAINED = 0.25
+"""Pools up to this share of all distinct tokens count as too small."""
+GOOD, POOR = 0.92, 0.85
+"""Mean share of the best hit rate from which longest-prefix order counts as near the best, and below which not."""
+WIDTH = 4
+
+
+# Parameters
+
+
+class Hits(Record):
+    """One program with room for everything, one request at a time."""
+
+    part: Literal["hits"] = "hits"
+    pattern: str
+
+
+class Order(Record):
+    """One program under one order of admission and one size of the pool, in shuffled arrival."""
+
+    part: Literal["order"] = "order"
+    pattern: str
+    policy: str
+    pool: float
+    """Pool size as a share of all distinct tokens; never less than the requests that run at once need."""
+
+
+class Theorem(Record):
+    """Depth-first order with a pool that holds the longest request and nothing more."""
+
+    part: Literal["theorem"] = "theorem"
+    pattern: str
+
+
+class Overhead(Record):
+    """A hundred requests that share nothing, lengths like those of chat logs."""
+
+    part: Literal["overhead"] = "overhead"
+    requests: int = 100
+
+
+class PageSize(Record):
+    """Both designs on one trace: a tree with pages of 1 token, hashes of pages of 16."""
+
+    part: Literal["page-size"] = "page-size"
+    pattern: str
+    prefix: int
+    own: int = 112
+    sharing: float = 0.8
+    requests: int = 200
+
+
+class Table(Record):
+    """One reading of a published table of hit rates by prefix length."""
+
+    part: Literal["table"] = "table"
+    pattern: str
+    """``described``: a share of requests has the prefix; ``all-share``: nearly all have it."""
+    prefix: int
+    own: int
+    sharing: float
+    requests: int = 200
+
+
+STATED = {256: 0.75, 512: 0.82, 1024: 0.88, 2048: 0.92}
+"""Hit rate by prefix length as Spheron's post gives it, with 80 % of requests sharing."""
+
+
+def cases(scope: Scope) -> Iterator[Record]:
+    """Cheap ones first; the claims state no numeric point."""
+    del scope
+    yield Overhead()
+    for prefix in (505, 511, 512):
+        yield PageSize(pattern=f"prefix-{prefix}", prefix=prefix)
+    for prefix in STATED:
+        yield Table(pattern="described", prefix=prefix, own=17, sharing=0.8)
+        yield Table(pattern="all-share", prefix=prefix, own=70, sharing=0.945)
+    for name in programs.WORKLOADS:
+        yield Hits(pattern=name)
+    for name in SHAPES:
+        yield Theorem(pattern=name)
+        for pool in POOLS:
+            for policy in POLICIES:
+                yield Order(pattern=name, policy=policy, pool=pool)
+
+
+# Reference: what should come out
+
+
+def expected_hit(pattern: str, requests: Sequence[programs.Request]) -> float:
+    """Closed form where the program has one; else one minus distinct tokens over all, counted by sorting."""
+    known = programs.EXPECTED.get(pattern)
+    if known is not None:
+        return known
+    prompts = [programs.Request(one.prompt, b"") for one in requests]
+    return 1 - edge_tokens(prompts) / (sum(len(one.prompt) for one in requests) // 4)
+
+
+def expected_table(case: Table) -> float:
+    """The sharing requests but the first hit the prefix: (f·N − 1)/N · P/(P + u)."""
+    sharing = round(case.sharing * case.requests)
+    return (sharing - 1) / case.requests * case.prefix / (case.prefix + case.own)
+
+
+# Implementation: what a cache does
+
+
+def requests_of(pattern: str, rng: np.random.Generator) -> list[programs.Request]:
+    """One draw of a program."""
+    return programs.WORKLOADS[pattern](programs.Text(rng), rng)
+
+
+def ample(requests: Sequence[programs.Request]) -> float:
+    """Hit rate with room for everything."""
+    return replay(
+        requests, range(len(requests)), policy="fcfs", pool_tokens=edge_tokens(requests) + 4096
+    ).hit_rate
+
+
+def share_of_best(case: Order, rng: np.random.Generator) -> float:
+    """Hit rate of one order over that of an ample pool."""
+    requests = requests_of(case.pattern, rng)
+    arrival = rng.permutation(len(requests)).tolist()
+    pool = max(round(case.pool * edge_tokens(requests)), WIDTH * longest_tokens(requests))
+    got = replay(
+        requests, arrival, policy=case.policy, pool_tokens=pool, width=WIDTH, seed=int(rng.integers(2**31))
+    )
+    return got.hit_rate / ample(requests)
+
+
+def shared_prompts(
+    prefix: int, own: int, sharing: float, count: int, rng: np.random.Generator
+) -> list[bytes]:
+    """Prompts of which a share begins with one common prefix, in random order."""
+    text = programs.Text(rng)
+    common = text(prefix)
+    out = [
+        to_key((common if number < round(sharing * count) else text(prefix)) + text(own))
+        for number in range(count)
+    ]
+    return [out[i] for i in rng.permutation(count).tolist()]
+
+
+def hits_of_both(prompts: Sequence[bytes]) -> tuple[int, int]:
+    """Hit tokens of a radix tree with pages of one token and of page hashes with pages of 16, nothing evicted."""
+    tokens = sum(len(key) for key in prompts) // 4
+    tree, hashes = RadixCache(1, tokens), PageHashCache(16, tokens // 16 + len(prompts) + 1)
+    by_tree = by_hash = 0
+    for key in prompts:
+        match = tree.match_prompt(key)
+        found = tree.tokens_of(match)
+        fresh = tree.pool.alloc(len(key) // 4 - found)
+        request = hashes.admit(key)
+        if fresh is None or request is None:
+            raise WrongResult(
+                "a pool for everything is full", cause="its size is wrong", remedy="mend hits_of_both"
+            )
+        tree.insert(match, key[found * 4 :], fresh)
+        by_tree, by_hash = by_tree + found, by_hash + request.hit_tokens
+        hashes.release(request)
+    return by_tree, by_hash
+
+
+def ttft_cut(case: PageSize, rng: np.random.Generator) -> float:
+    """Most that the finer page can take off TTFT: the share of uncached tokens it saves, all time being prefill."""
+    prompts = shared_prompts(case.prefix, case.own, case.sharing, case.requests, rng)
+    total = sum(len(key) for key in prompts) // 4
+    by_tree, by_hash = hits_of_both(prompts)
+    return 1 - (total - by_tree) / (total - by_hash)
+
+
+def serve_all(prepared: tuple[RadixCache, list[tuple[list[int], int]]]) -> int:
+    """Match, allocate and insert every request; tokens found."""
+    cache, requests = prepared
+    found = 0
+    for tokens, prompt in requests:
+        key = to_key(tokens)
+        match = cache.match_prompt(key[: prompt * 4])
+        cache.lock(match)
+        matched = cache.tokens_of(match)
+        fresh = cache.pool.alloc(len(tokens) - matched)
+        cache.insert(match, key[matched * 4 :], fresh or b"")
+        cache.unlock(match)
+        found += matched
+    return found
+
+
+def unshared(rng: np.random.Generator, count: int) -> tuple[RadixCache, list[tuple[list[int], int]]]:
+    """Requests that share nothing: prompt and output lognormal, a few hundred tokens each."""
+    sizes = np.maximum(4, rng.lognormal(5.0, 1.0, size=(count, 2)).astype(int))
+    text = programs.Text(rng)
+    requests = [([number, *text(int(p + o))], int(p)) for number, (p, o) in enumerate(sizes)]
+    return RadixCache(1, int(sizes.sum()) + count), requests
+
+
+def nothing_shared(prepared: tuple[RadixCache, list[tuple[list[int], int]]], found: int) -> None:
+    """The reference for `serve_all`: every token is new and is kept."""
+    cache, requests = prepared
+    kept = sum(len(tokens) for tokens, _ in requests)
+    if found or cache.evictable != kept:
+        raise WrongResult(
+            f"{found} tokens found and {cache.evictable} kept where none is shared and {kept} are new",
+            cause="the tree matches what is not there or loses what is",
+            remedy="pytest tests/repro/sim/test_radix.py",
+        )
+
+
+# The functions the harness calls
+
+
+def check(case: Record, bench: Bench) -> None:
+    """Replays with room for everything meet their closed forms."""
+    if isinstance(case, Hits | Theorem):
+        requests = requests_of(case.pattern, bench.rng(case))
+        _compare(case, ample(requests), expected_hit(case.pattern, requests))
+    elif isinstance(case, Table):
+        prompts = shared_prompts(case.prefix, case.own, case.sharing, case.requests, bench.rng(case))
+        tokens = sum(len(key) for key in prompts) // 4
+        _compare(case, hits_of_both(prompts)[0] / tokens, expected_table(case))
+
+
+def _compare(case: Record, counted: float, expected: float) -> None:
+    if not abs(counted - expected) <= CLOSE:
+        raise WrongResult(
+            f"hit rate {counted:.4f} where the closed form gives {expected:.4f} at {case}",
+            cause="the tree or the closed form is wrong",
+            remedy="pytest tests/repro/sim tests/repro/test_radixattention.py",
+        )
+
+
+def measure(case: Record, bench: Bench) -> Iterator[Measurement]:
+    """Count hits, each draw with its own tokens; time the tree."""
+    rngs = [bench.rng(case, number) for number in range(1 if bench.quick else DRAWS)]
+    if isinstance(case, Hits):
+        drawn = [requests_of(case.pattern, rng) for rng in rngs]
+        expected = expected_hit(case.pattern, drawn[0])
+        yield bench.record("hit_rate", case, [ample(requests) for requests in drawn], expected=expected)
+    elif isinstance(case, Theorem):
+        rates = []
+        for rng in rngs:
+            requests = requests_of(case.pattern, rng)
+            arrival, pool = rng.permutation(len(requests)).tolist(), longest_tokens(requests)
+            got = replay(requests, arrival, policy="dfs", pool_tokens=pool)
+            rates.append(got.hit_rate / ample(requests))
+        yield bench.record("share", case, rates, expected=1.0)
+    elif isinstance(case, Order):
+        yield bench.record("share", case, [share_of_best(case, rng) for rng in rngs])
+    elif isinstance(case, PageSize):
+        yield bench.record("ttft_reduction", case, [ttft_cut(case, rng) for rng in rngs])
+    elif isinstance(case, Table):
+        rates = []
+        for rng in rngs:
+            prompts = shared_prompts(case.prefix, case.own, case.sharing, case.requests, rng)
+            rates.append(hits_of_both(prompts)[0] * 4 / sum(len(key) for key in prompts))
+        yield bench.record("hit_rate", case, rates, expected=expected_table(case))
+    elif isinstance(case, Overhead):
+        tree = Candidate(lambda rng: unshared(rng, case.requests), serve_all, nothing_shared, floor_s=0.0)
+        yield from bench.alternate(case, {"tree": tree}, level=Level.PROXY)
+
+
+def _means(taken: Iterable[Measurement], part: str) -> dict[tuple[str, str, float], float]:
+    """Mean share of the best hit rate by program, order and pool."""
+    return {
+        (str(m.case["pattern"]), str(m.case.get("policy", "")), float(m.case.get("pool", 0))): fmean(
+            m.samples
+        )
+        for m in taken
+        if m.case.get("part") == part
+    }
+
+
+def near_optimal(claim: Claim, taken: Sequence[Measurement]) -> Answer:
+    """Longest prefix first against the best, and against arrival order, wherever the pool is too small."""
+    del claim
+    means = _means(taken, "order")
+    tight = {key: value for key, value in means.items() if key[2] <= CONSTRAINED}
+    lpm = {key: value for key, value in tight.items() if key[1] == "lpm"}
+    if {key[0] for key in lpm} != set(SHAPES):
+        return None, "not every program was replayed", "并非所有负载都已回放"
+    behind = [key for key, value in lpm.items() if value < tight[key[0], "fcfs", key[2]] - CLOSE]
+    mean, worst = fmean(lpm.values()), min(lpm.values())
+    fcfs = min(value for key, value in tight.items() if key[1] == "fcfs")
+    shown = (
+        f"longest prefix first reaches {mean:.1%} of the best hit rate on average over {len(SHAPES)} programs in pools "
+        f"of at most {CONSTRAINED:.0%} of all tokens (worst {worst:.1%}); arrival order falls to {fcfs:.1%}"
+    )
+    shown_zh = (
+        f"池不超过全部 token 的 {CONSTRAINED:.0%} 时，最长前缀优先在 {len(SHAPES)} 种负载上平均达到最优命中率的 {mean:.1%}"
+        f"（最差 {worst:.1%}）；先来先服务最低只有 {fcfs:.1%}"
+    )
+    if mean >= GOOD and not behind:
+        return True, shown, shown_zh
+    return (False if mean < POOR else None), shown, shown_zh
+
+
+def attains(claim: Claim, taken: Sequence[Measurement]) -> Answer:
+    """Depth-first order in the smallest pool the theorem allows loses nothing."""
+    del claim
+    shares = _means(taken, "theorem")
+    if not shares:
+        return None, "nothing was replayed", "尚未回放"
+    worst = min(shares.values())
+    shown = (
+        f"depth-first order in a pool of the longest request's size reaches at least {worst:.2%} of the best hit "
+        f"rate on {len(shares)} programs"
+    )
+    shown_zh = f"池恰为最长请求大小时，深度优先在 {len(shares)} 种负载上至少达到最优命中率的 {worst:.2%}"
+    return worst >= 1 - CLOSE, shown, shown_zh
+
+
+def tree_share(claim: Claim, taken: Sequence[Measurement]) -> Answer:
+    """Seconds of our tree per hundred requests over the seconds of the paper's run."""
+    times = [sample for m in taken if m.case.get("part") == "overhead" for sample in m.samples]
+    if not times or claim.high is None:
+        return None, "nothing was timed", "尚未计时"
+    share = median(times) / RUN_S
+    shown = (
+        f"a tree in pure Python takes {median(times) * 1e3:.2g} ms per 100 requests, {share:.1e} of the paper's {RUN_S} s; "
+        f"at most {claim.high:.1%} is stated"
+    )
+    shown_zh = (
+        f"纯 Python 的树每 100 个请求耗时 {median(times) * 1e3:.2g} ms，为论文 {RUN_S} s 的 {share:.1e}；"
+        f"所述上限 {claim.high:.1%}"
+    )
+    return share <= claim.high, shown, shown_zh
+
+
+judge = with_checks(
+    **{
+        "near-optimal": near_optimal,
+        "attains-optimum": attains,
+        "tree-share": tree_share,
+        "page-size": explained(
+            "the finer page alone, all time being prefill,", "仅由更细的页（设 TTFT 全为 prefill）"
+        ),
+    }
+)
+
+
+# Figures
+
+NAMES = {
+    "lpm": Text(zh="最长前缀优先", en="longest prefix first"),
+    "dfs": Text(zh="深度优先", en="depth first"),
+    "random": Text(zh="随机", en="random"),
+    "fcfs": Text(zh="先来先服务", en="first come, first served"),
+}
+
+
+def figure(taken: Sequence[Measurement]) -> Sequence[Figure]:
+    """Share of the best hit rate by pool and order; a published table beside two readings of it."""
+    return tuple(one for one in (_order_figure(_means(taken, "order")), _table_figure(taken)) if one)
+
+
+def _order_figure(means: Mapping[tuple[str, str, float], float]) -> Figure | None:
+    if not means:
+        return None
+    lines = {
+        policy: [
+            Point(x=pool, y=fmean(v for (_, p, at), v in means.items() if (p, at) == (policy, pool)))
+            for pool in POOLS
+            if any((p, at) == (policy, pool) for _, p, at in means)
+        ]
+        for policy in NAMES
+    }
+    first = {policy: points[0].y for policy, points in lines.items() if points}
+    return Figure(
+        name="order-of-admission",
+        repro="radixattention",
+        title=Text(
+            zh="池放不下全部前缀时，准入顺序决定命中率",
+            en="When the pool cannot hold every prefix, the order of admission decides the hit rate",
+        ),
+        x=Text(zh="池大小 / 全部不同 token", en="pool size over all distinct tokens"),
+        y=Text(zh="命中率 / 最优命中率", en="hit rate over the best possible"),
+        x_scale="log2",
+        series=tuple(Series(label=NAMES[p], points=tuple(points)) for p, points in lines.items() if points),
+        alt=Text(
+            zh=f"池为全部 token 的 {POOLS[0]:.0%} 时："
+            + "；".join(f"{NAMES[p].zh} {y:.0%}" for p, y in first.items())
+            + "。",
+            en=f"In a pool of {POOLS[0]:.0%} of all tokens: "
+            + "; ".join(f"{NAMES[p].en} {y:.0%}" for p, y in first.items())
+            + " of the best.",
+        ),
+        topics=("inference",),
+    )
+
+
+def _table_figure(taken: Sequence[Measurement]) -> Figure | None:
+    rows: dict[str, dict[float, float]] = {}
+    for one in taken:
+        if one.case.get("part") == "table":
+            rows.setdefault(str(one.case["pattern"]), {})[float(one.case["prefix"])] = fmean(one.samples)
+    if set(rows) != {"described", "all-share"}:
+        return None
+    labels = {
+        "described": Text(zh="按所述：80% 共享，自有 17 token", en="as described: 80 % share, 17 own tokens"),
+        "all-share": Text(
+            zh="另一种负载：94.5% 共享，自有 70 token", en="another load: 94.5 % share, 70 own tokens"
+        ),
+    }
+    stated = Series(
+        label=Text(zh="原文所述", en="stated"),
+        points=tuple(Point(x=float(p), y=y) for p, y in STATED.items()),
+    )
+    lines = [
+        Series(label=labels[name], points=tuple(Point(x=p, y=y) for p, y in sorted(rows[name].items())))
+        for name in labels
+    ]
+    gap = max(abs(rows["all-share"][float(p)] - y) for p, y in STATED.items())
+    top = max(rows["described"].values())
+    return Figure(
+        name="hit-rate-by-prefix",
+        repro="radixattention",
+        title=Text(
+            zh="该命中率表不符合所述负载，却符合另一种负载",
+            en="The table of hit rates fits another load than the one described",
+        ),
+        x=Text(zh="共享前缀长度（token）", en="shared prefix (tokens)"),
+        y=Text(zh="命中率", en="hit rate"),
+        x_scale="log2",
+        series=(stated, *lines),
+        alt=Text(
+            zh=f"按所述负载最高只到 {top:.0%}；几乎所有请求都共享时与四个数相差不超过 {gap:.1%}。",
+            en=f"As described at most {top:.0%} hit; if nearly all requests share, all four figures are met within {gap:.1%}.",
+        ),
+        topics=("inference",),
+    )
