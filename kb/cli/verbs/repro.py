@@ -47,12 +47,21 @@ class ReproGroup(click.Group):
         return found
 
 
+class RunCommand(click.Command):
+    """``kb repro NAME…``, whose own hidden word is not shown."""
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Show the usage as it is typed."""
+        assert ctx.parent is not None  # noqa: S101  it is always called through the group
+        formatter.write_usage(ctx.parent.command_path, " ".join(self.collect_usage_pieces(ctx)))
+
+
 @click.group(cls=ReproGroup, add_help_option=False)
 def command() -> None:
     """Run what stands behind the claims of a system: NAME…, --all, list, compare."""
 
 
-@command.command("run", hidden=True, context_settings={"help_option_names": ["-h", "--help"]})
+@command.command("run", cls=RunCommand, hidden=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("names", nargs=-1, metavar="NAME…")
 @click.option("--all", "run_all", is_flag=True, help="Every reproduction that can run here.")
 @click.option("--gpu", is_flag=True, help="On the GPU, at its scale.")

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 @click.option("--explain", is_flag=True, help="The rule, the cases, the digests.")
 @click.option("--refresh", is_flag=True, help="Judge again from what is stored; nothing is run.")
 @click.option(
-    "--overrule", type=click.Choice([*Outcome, "none"]), help="A person's verdict; none takes it back."
+    "--overrule",
+    type=click.Choice([*(one.value for one in Outcome), "none"]),
+    help="A person's verdict; none takes it back.",
 )
 @click.option("--reason", default="", help="Why; kept in the log and shown with the verdict.")
 @dry_run_option
