@@ -1,31 +1,36 @@
 """RadixAttention, arxiv:2312.07104: how much of a prompt is found again, in which order, at what price?
 
-Backs     sglang/hit-rate-range · fraction-of-optimal · dfs-optimal · tree-overhead · spheron/apc-gap
+Backs     sglang/hit-rate-range · fraction-of-optimal · dfs-optimal · tree-overhead · multiturn-long-no-gain ·
+          spheron/apc-gap
 Question  What share of prompt tokens do the paper's kinds of programs share; how much of it survives a pool too small
           for everything, by order of admission; what does the tree cost; what does a page of 16 tokens lose to one of 1?
 Scale     A real radix tree under synthetic programs with our own lengths: `simulated`; time of the tree on this CPU:
-          `proxy`. Throughput and latency need a model, production hit rates need production: `untested` here.
+          `proxy`; what a chat can gain, by a roofline: `derived`. Other throughput and latency need a model, production
+          hit rates need production: `untested` here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from statistics import fmean, median
 from typing import Literal
 
 import numpy as np
 
 from kb.errors import WrongResult
-from kb.model import Claim, Figure, Level, Measurement, Point, Record, Series, Text
+from kb.model import Claim, Figure, Level, Measurement, Record
+from kb.repro._radix_figures import POOLS, STATED, draw, mean_shares
 from kb.repro.harness.bench import Bench
 from kb.repro.harness.contract import Scope
 from kb.repro.harness.exact import explained
 from kb.repro.harness.judge import Answer, with_checks
 from kb.repro.harness.timing import Candidate
 from kb.repro.sim import prefix_workloads as programs
-from kb.repro.sim.page_hash import PageHashCache
+from kb.repro.sim.prefix_designs import hits_of_both, shared_prompts
 from kb.repro.sim.prefix_replay import edge_tokens, longest_tokens, replay
+from kb.repro.sim.prefix_turns import Chat, Device, gain
 from kb.repro.sim.radix import RadixCache, to_key
+from kb.repro.sim.shapes import find_model
 
 CLAIMS = (
     "sglang/hit-rate-range",
@@ -43,7 +48,7 @@ CLAIMS = (
     "sglang/default-policy",
     "spheron/apc-gap",
 )
-LEVELS = ("simulated", "proxy")
+LEVELS = ("simulated", "derived", "proxy")
 NEEDS = ()
 DRAWS = 3
 CLOSE = 0.005
@@ -53,12 +58,14 @@ RUN_S = 74.3
 SHAPES = ("mmlu", "hellaswag", "tree-of-thought", "chat-short", "rag")
 """Programs whose order is studied: one prefix per subject, two levels, a tree, sessions, popular documents."""
 POLICIES = ("lpm", "dfs", "fcfs", "random")
-POOLS = (0.1, 0.25, 0.5, 1.0)
 CONSTRAINED = 0.25
 """Pools up to this share of all distinct tokens count as too small."""
 GOOD, POOR = 0.92, 0.85
 """Mean share of the best hit rate from which longest-prefix order counts as near the best, and below which not."""
 WIDTH = 4
+"""Requests that run at once."""
+A10G_ROOM, A10G_BANDWIDTH = 0.9 * 23_028 * 2**20, 0.8 * 600e9
+"""Bytes an engine may use and bytes per second it reaches on the paper's GPU (24 GB, 600 GB/s by its data sheet)."""
 
 
 # Parameters
@@ -118,8 +125,18 @@ class Table(Record):
     requests: int = 200
 
 
-STATED = {256: 0.75, 512: 0.82, 1024: 0.88, 2048: 0.92}
-"""Hit rate by prefix length as Spheron's post gives it, with 80 % of requests sharing."""
+class Turns(Record):
+    """A chat on the paper's GPU, by a cost model."""
+
+    part: Literal["turns"] = "turns"
+    pattern: str
+    answer: int
+    """Tokens the model adds per turn."""
+    prefill_tflops: float
+    """Effective rate of prefill: half of the two peak figures in print for this GPU."""
+    turns: int = 4
+    user: int = 384
+    """Tokens the user adds per turn, the middle of 256 to 512."""
 
 
 def cases(scope: Scope) -> Iterator[Record]:
@@ -131,6 +148,10 @@ def cases(scope: Scope) -> Iterator[Record]:
     for prefix in STATED:
         yield Table(pattern="described", prefix=prefix, own=17, sharing=0.8)
         yield Table(pattern="all-share", prefix=prefix, own=70, sharing=0.945)
+    for answer in (256, 384, 512, 6):
+        for tflops in (35.0, 62.5):
+            pattern = "short-answers" if answer < 10 else "long-answers"  # noqa: PLR2004  4 to 8 tokens in the paper
+            yield Turns(pattern=pattern, answer=answer, prefill_tflops=tflops)
     for name in programs.WORKLOADS:
         yield Hits(pattern=name)
     for name in SHAPES:
@@ -184,45 +205,21 @@ def share_of_best(case: Order, rng: np.random.Generator) -> float:
     return got.hit_rate / ample(requests)
 
 
-def shared_prompts(
-    prefix: int, own: int, sharing: float, count: int, rng: np.random.Generator
-) -> list[bytes]:
-    """Prompts of which a share begins with one common prefix, in random order."""
-    text = programs.Text(rng)
-    common = text(prefix)
-    out = [
-        to_key((common if number < round(sharing * count) else text(prefix)) + text(own))
-        for number in range(count)
-    ]
-    return [out[i] for i in rng.permutation(count).tolist()]
-
-
-def hits_of_both(prompts: Sequence[bytes]) -> tuple[int, int]:
-    """Hit tokens of a radix tree with pages of one token and of page hashes with pages of 16, nothing evicted."""
-    tokens = sum(len(key) for key in prompts) // 4
-    tree, hashes = RadixCache(1, tokens), PageHashCache(16, tokens // 16 + len(prompts) + 1)
-    by_tree = by_hash = 0
-    for key in prompts:
-        match = tree.match_prompt(key)
-        found = tree.tokens_of(match)
-        fresh = tree.pool.alloc(len(key) // 4 - found)
-        request = hashes.admit(key)
-        if fresh is None or request is None:
-            raise WrongResult(
-                "a pool for everything is full", cause="its size is wrong", remedy="mend hits_of_both"
-            )
-        tree.insert(match, key[found * 4 :], fresh)
-        by_tree, by_hash = by_tree + found, by_hash + request.hit_tokens
-        hashes.release(request)
-    return by_tree, by_hash
-
-
 def ttft_cut(case: PageSize, rng: np.random.Generator) -> float:
     """Most that the finer page can take off TTFT: the share of uncached tokens it saves, all time being prefill."""
     prompts = shared_prompts(case.prefix, case.own, case.sharing, case.requests, rng)
     total = sum(len(key) for key in prompts) // 4
     by_tree, by_hash = hits_of_both(prompts)
     return 1 - (total - by_tree) / (total - by_hash)
+
+
+def chat_gain(case: Turns, rng: np.random.Generator) -> float:
+    """Throughput with over without a cache that finds what the tree finds."""
+    chat = Chat(case.turns, case.user, case.answer)
+    text = programs.Text(rng)
+    sessions = programs.chat(text, sessions=4, turns=case.turns, system=0, user=case.user, answer=case.answer)
+    device = Device(A10G_ROOM, A10G_BANDWIDTH, case.prefill_tflops * 1e12)
+    return gain(chat, find_model("llama-2-7b"), device, ample(sessions))
 
 
 def serve_all(prepared: tuple[RadixCache, list[tuple[list[int], int]]]) -> int:
@@ -309,26 +306,18 @@ def measure(case: Record, bench: Bench) -> Iterator[Measurement]:
             prompts = shared_prompts(case.prefix, case.own, case.sharing, case.requests, rng)
             rates.append(hits_of_both(prompts)[0] * 4 / sum(len(key) for key in prompts))
         yield bench.record("hit_rate", case, rates, expected=expected_table(case))
+    elif isinstance(case, Turns):
+        gains = [chat_gain(case, rng) for rng in rngs]
+        yield bench.record("throughput_ratio", case, gains, level=Level.DERIVED)
     elif isinstance(case, Overhead):
         tree = Candidate(lambda rng: unshared(rng, case.requests), serve_all, nothing_shared, floor_s=0.0)
         yield from bench.alternate(case, {"tree": tree}, level=Level.PROXY)
 
 
-def _means(taken: Iterable[Measurement], part: str) -> dict[tuple[str, str, float], float]:
-    """Mean share of the best hit rate by program, order and pool."""
-    return {
-        (str(m.case["pattern"]), str(m.case.get("policy", "")), float(m.case.get("pool", 0))): fmean(
-            m.samples
-        )
-        for m in taken
-        if m.case.get("part") == part
-    }
-
-
 def near_optimal(claim: Claim, taken: Sequence[Measurement]) -> Answer:
     """Longest prefix first against the best, and against arrival order, wherever the pool is too small."""
     del claim
-    means = _means(taken, "order")
+    means = mean_shares(taken, "order")
     tight = {key: value for key, value in means.items() if key[2] <= CONSTRAINED}
     lpm = {key: value for key, value in tight.items() if key[1] == "lpm"}
     if {key[0] for key in lpm} != set(SHAPES):
@@ -352,7 +341,7 @@ def near_optimal(claim: Claim, taken: Sequence[Measurement]) -> Answer:
 def attains(claim: Claim, taken: Sequence[Measurement]) -> Answer:
     """Depth-first order in the smallest pool the theorem allows loses nothing."""
     del claim
-    shares = _means(taken, "theorem")
+    shares = mean_shares(taken, "theorem")
     if not shares:
         return None, "nothing was replayed", "尚未回放"
     worst = min(shares.values())
@@ -393,93 +382,6 @@ judge = with_checks(
 )
 
 
-# Figures
-
-NAMES = {
-    "lpm": Text(zh="最长前缀优先", en="longest prefix first"),
-    "dfs": Text(zh="深度优先", en="depth first"),
-    "random": Text(zh="随机", en="random"),
-    "fcfs": Text(zh="先来先服务", en="first come, first served"),
-}
-
-
 def figure(taken: Sequence[Measurement]) -> Sequence[Figure]:
     """Share of the best hit rate by pool and order; a published table beside two readings of it."""
-    return tuple(one for one in (_order_figure(_means(taken, "order")), _table_figure(taken)) if one)
-
-
-def _order_figure(means: Mapping[tuple[str, str, float], float]) -> Figure | None:
-    if not means:
-        return None
-    lines = {
-        policy: [
-            Point(x=pool, y=fmean(v for (_, p, at), v in means.items() if (p, at) == (policy, pool)))
-            for pool in POOLS
-            if any((p, at) == (policy, pool) for _, p, at in means)
-        ]
-        for policy in NAMES
-    }
-    first = {policy: points[0].y for policy, points in lines.items() if points}
-    return Figure(
-        name="order-of-admission",
-        repro="radixattention",
-        title=Text(
-            zh="池放不下全部前缀时，准入顺序决定命中率",
-            en="When the pool cannot hold every prefix, the order of admission decides the hit rate",
-        ),
-        x=Text(zh="池大小 / 全部不同 token", en="pool size over all distinct tokens"),
-        y=Text(zh="命中率 / 最优命中率", en="hit rate over the best possible"),
-        x_scale="log2",
-        series=tuple(Series(label=NAMES[p], points=tuple(points)) for p, points in lines.items() if points),
-        alt=Text(
-            zh=f"池为全部 token 的 {POOLS[0]:.0%} 时："
-            + "；".join(f"{NAMES[p].zh} {y:.0%}" for p, y in first.items())
-            + "。",
-            en=f"In a pool of {POOLS[0]:.0%} of all tokens: "
-            + "; ".join(f"{NAMES[p].en} {y:.0%}" for p, y in first.items())
-            + " of the best.",
-        ),
-        topics=("inference",),
-    )
-
-
-def _table_figure(taken: Sequence[Measurement]) -> Figure | None:
-    rows: dict[str, dict[float, float]] = {}
-    for one in taken:
-        if one.case.get("part") == "table":
-            rows.setdefault(str(one.case["pattern"]), {})[float(one.case["prefix"])] = fmean(one.samples)
-    if set(rows) != {"described", "all-share"}:
-        return None
-    labels = {
-        "described": Text(zh="按所述：80% 共享，自有 17 token", en="as described: 80 % share, 17 own tokens"),
-        "all-share": Text(
-            zh="另一种负载：94.5% 共享，自有 70 token", en="another load: 94.5 % share, 70 own tokens"
-        ),
-    }
-    stated = Series(
-        label=Text(zh="原文所述", en="stated"),
-        points=tuple(Point(x=float(p), y=y) for p, y in STATED.items()),
-    )
-    lines = [
-        Series(label=labels[name], points=tuple(Point(x=p, y=y) for p, y in sorted(rows[name].items())))
-        for name in labels
-    ]
-    gap = max(abs(rows["all-share"][float(p)] - y) for p, y in STATED.items())
-    top = max(rows["described"].values())
-    return Figure(
-        name="hit-rate-by-prefix",
-        repro="radixattention",
-        title=Text(
-            zh="该命中率表不符合所述负载，却符合另一种负载",
-            en="The table of hit rates fits another load than the one described",
-        ),
-        x=Text(zh="共享前缀长度（token）", en="shared prefix (tokens)"),
-        y=Text(zh="命中率", en="hit rate"),
-        x_scale="log2",
-        series=(stated, *lines),
-        alt=Text(
-            zh=f"按所述负载最高只到 {top:.0%}；几乎所有请求都共享时与四个数相差不超过 {gap:.1%}。",
-            en=f"As described at most {top:.0%} hit; if nearly all requests share, all four figures are met within {gap:.1%}.",
-        ),
-        topics=("inference",),
-    )
+    return draw(taken)

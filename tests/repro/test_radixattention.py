@@ -218,6 +218,27 @@ def test_timed_work_is_checked():
         unit.nothing_shared(prepared, 1)
 
 
+def test_long_answers_leave_a_cache_little_to_gain_and_short_ones_much():
+    taken = counted({"turns"})
+    gains = {
+        name: [m.samples[0] for m in taken if m.case["pattern"] == name]
+        for name in ("long-answers", "short-answers")
+    }
+    assert max(gains["long-answers"]) < 1.35
+    assert min(gains["short-answers"]) > 2.0
+
+
+def test_a_cache_that_finds_nothing_gains_nothing():
+    from kb.repro.sim.prefix_turns import Chat, Device, gain
+    from kb.repro.sim.shapes import find_model
+
+    device = Device(22e9, 500e9, 40e12)
+    model = find_model("llama-2-7b")
+    assert gain(Chat(4, 384, 384), model, device, 0.0) == 1.0
+    gains = [gain(Chat(4, 384, answer), model, device, 0.75) for answer in (6, 60, 600)]
+    assert gains == sorted(gains, reverse=True)
+
+
 def test_figures_say_what_was_found_in_both_languages():
     taken: list[Measurement] = counted({"table"}) + order_records(0.96, 0.3)
     order, table = unit.figure(taken)
