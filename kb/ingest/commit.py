@@ -13,6 +13,7 @@ from kb.ingest.dates import ReadDate
 from kb.ingest.known import Known
 from kb.model import DateStamp, Item
 from kb.store import Base
+from kb.texts import keep_texts
 
 MASS = 0.8
 """Share of a known feed's posts that are unknown and old: then its ids changed, and nothing is news."""
@@ -47,11 +48,16 @@ class Committer:
         self._at = stamp(window.now)
         self._batch: dict[tuple[str, str], Item] = {}
         """Items of this source, by (id, version); with ``dry_run`` also those of the sources before."""
+        self._met: dict[str, str] = {}
+        """Works among them and when they were first seen."""
+        self._texts: dict[str, str] = {}
+        """Content digest → text longer than a summary."""
 
     def take(self, task: Task, entries: list[Entry], explained: list[str]) -> Taken:
         """Judge one source's entries, append what is new and fill in its report."""
+        self._texts = {}
         if not self.dry_run:
-            self._batch = {}
+            self._batch, self._met = {}, {}
         facts = self.known.source_facts(task.config.name)
         taken = Taken()
         for entry in entries:
@@ -60,20 +66,10 @@ class Committer:
             return Taken()
         self._look_for_gap(task, entries, taken, facts)
         if (items := [*taken.new, *taken.updated]) and not self.dry_run:
-            self._keep_texts(entries, items)
+            keep_texts(self.base, self._texts)
             with self.base.writing("kb ingest"):
                 self.known.append(items)
         return taken
-
-    def _keep_texts(self, entries: list[Entry], items: list[Item]) -> None:
-        """Keep what is longer than a summary under ``.kb/bodies/<content digest>.txt``: a cache, so not synced."""
-        wanted = {item.content_sha256 for item in items}
-        self.base.bodies.mkdir(parents=True, exist_ok=True)
-        for entry in entries:
-            if len(entry.text) > SUMMARY_CHARS and (content := _content(entry)) in wanted:
-                (self.base.bodies / f"{content}.txt").write_text(
-                    entry.text, encoding="utf-8", errors="replace"
-                )
 
     def _judge(
         self, task: Task, entry: Entry, facts: tuple[int, str, str], taken: Taken, explained: list[str]
@@ -97,12 +93,15 @@ class Committer:
             report.known += 1
             taken.ids.append(work)
             return
-        is_known = seen is not None or self.known.has(work) or any(work == other for other, _ in self._batch)
+        is_known = seen is not None or self.known.has(work) or work in self._met
         if not is_known and not self._counts(task, entry, facts):
             report.outside += 1
             return
         item = self._item(task, entry, work, content)
         self._batch[work, entry.version] = item
+        self._met[work] = item.first_seen.at
+        if len(entry.text) > SUMMARY_CHARS:
+            self._texts[content] = entry.text
         taken.ids.append(work)
         if is_known:
             report.updated += 1
@@ -152,9 +151,7 @@ class Committer:
         return earliest >= self.window.start or (followed is not None and earliest >= followed)
 
     def _item(self, task: Task, entry: Entry, work: str, content: str) -> Item:
-        first = self.known.first_seen(work) or next(
-            (item.first_seen.at for (other, _), item in self._batch.items() if other == work), self._at
-        )
+        first = self._met.get(work) or self.known.first_seen(work) or self._at
         aliases = dict.fromkeys(entry.aliases)
         if work != entry.id:
             aliases[entry.id] = None

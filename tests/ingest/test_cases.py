@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from kb.store import Base
+from kb.texts import text_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -95,9 +96,7 @@ def test_h04_an_old_style_id_makes_no_folder_P029_P033(kb, base, replay_api, dat
     assert item.id == "arxiv:astro-ph/0601001"
     assert len(item.authors) == 4
     assert item.summary[0] != " "
-    full = (
-        (base.bodies / f"{item.content_sha256}.txt").read_text() if len(item.summary) == 500 else item.summary
-    )
+    full = text_of(base, item.content_sha256) or item.summary
     assert "^{+1.39}_{-0.59}" in full
     assert not [path for path in base.root.rglob("*0601001*") if "astro-ph" in path.parts]
 
@@ -290,7 +289,7 @@ def test_h16_code_on_a_page_is_kept_or_its_loss_is_told_P108(kb, web, base, data
     assert sql.losses["code_blocks"] == "26/26"
     assert sql.announced.at.startswith("2020-09-21")
     assert "url:hakibenita.com/sql-anomaly-detection" in (sql.id, *sql.aliases)
-    text = (base.bodies / f"{sql.content_sha256}.txt").read_text()
+    text = text_of(base, sql.content_sha256)
     assert len(re.findall(r"^```", text, re.MULTILINE)) == 2 * 26
     other = found["JSON parsing: simdjson vs. JSON for Modern C++"]
     assert other.losses["code_blocks"] == "0/2"
@@ -423,6 +422,7 @@ KILLED = """
 import os, signal, sys
 from kb.ingest.known import Known
 from kb.store import Base
+from kb.texts import text_of
 when = sys.argv[2]
 if when == "after-append":
     inner = Known.append
