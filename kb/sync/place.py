@@ -198,3 +198,9 @@ def _branch(user: UserSettings, clone: Git | None, git: Git, url: str) -> tuple[
         remedy="push the first commit by hand, or name the branch with KB_BRANCH",
         next_command=f"git push -u origin {user.branch or current or 'main'}",
     )
+
+
+def shown(url: str) -> str:
+    """A remote's address without the password it may hold."""
+    scheme, mark, rest = url.partition("://")
+    return f"{scheme}{mark}{rest.rpartition('@')[2]}" if mark and "@" in rest.split("/")[0] else url

@@ -307,9 +307,10 @@ class _Builder:
         work, ground, there = self._work_bytes(path), self.blob(base), self.blob(tip)
         merged = merge_page(ground, work, there, self.stuck)
         kept_back = dict(self.stuck)
+        topic = path.removeprefix("published/").removesuffix("/index.md")
         for block in merged.planned if self.holds else ():
             assert self.holds is not None  # noqa: S101  for mypy
-            if self.holds.asked(block):
+            if self.holds.asked(block, topic):
                 kept_back[block] = "a person put it on hold"
             elif why := self.holds.undone_block(path, block):
                 kept_back[block] = why

@@ -23,7 +23,7 @@ from kb.sync.journal import DROPPED, PUSHED, Journal
 from kb.sync.landing import Landing
 from kb.sync.notify import notify, queue_events, verdict_events
 from kb.sync.paths import PathKind, kind_of
-from kb.sync.place import Place, find_place
+from kb.sync.place import Place, find_place, shown
 from kb.sync.plan import Plan
 from kb.sync.private import open_private, rebuild_private
 from kb.sync.queue import Waiting, load_queue
@@ -93,6 +93,23 @@ def change_queue(
     return chosen
 
 
+def release_items(
+    base: Base, names: Sequence[str], *, reason: str, who: str, at: str, dry_run: bool
+) -> list[str]:
+    """End holds of the queue by an entry in the log; returns what was released.
+
+    Raises:
+        NothingMatches: A name is neither id, path nor block of an item.
+    """
+    items = load_queue(base.cache / "sync").retry(names)
+    targets = list(dict.fromkeys(item.block or item.path for item in items))
+    if not dry_run:
+        with base.writing("kb queue release"):
+            for target in targets:
+                base.append_log("release", target, who=who, at=at, reason=reason)
+    return targets
+
+
 def _sync(place: Place, git: Git, user: UserSettings, options: Options) -> Report:
     base, dry_run = place.base, options.dry_run
     report = Report(str(base.root), remote=shown(place.url), branch=place.branch, dry_run=dry_run)
@@ -120,12 +137,6 @@ def _sync(place: Place, git: Git, user: UserSettings, options: Options) -> Repor
     _settle(landing, user, absorb=options.absorb)
     _tell(landing, user, [item for item in queue.items if item not in before])
     return report
-
-
-def shown(url: str) -> str:
-    """A remote's address without the password it may hold."""
-    scheme, mark, rest = url.partition("://")
-    return f"{scheme}{mark}{rest.rpartition('@')[2]}" if mark and "@" in rest.split("/")[0] else url
 
 
 def _recover(git: Git, journal: Journal, tip: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import click
 
-from kb.cli.shared import dry_run_option, emit_rows, fields_option, json_option, open_base
+from kb.cli.shared import acting_person, dry_run_option, emit_rows, fields_option, json_option, open_base
 
 
 @click.group()
@@ -67,3 +67,24 @@ def drop(ctx: click.Context, names: tuple[str, ...], dry_run: bool) -> None:
 
     for item in change_queue(open_base(ctx), "drop", names, dry_run=dry_run):
         click.echo(f"{'would drop' if dry_run else 'dropped'} {item.path}")
+
+
+@command.command("release")
+@click.argument("names", metavar="PATH|BLOCK…", nargs=-1, required=True)
+@click.option("--reason", required=True, help="Why; kept in the log.")
+@dry_run_option
+@click.pass_context
+def release(ctx: click.Context, names: tuple[str, ...], reason: str, dry_run: bool) -> None:
+    r"""Let kb write again what a person reverted, changed or removed on the branch.
+
+    \b
+    kb queue release verdicts/eai.json --reason "measured again"
+    """
+    from kb import clock
+    from kb.sync.run import release_items
+
+    base = open_base(ctx)
+    for target in release_items(
+        base, names, reason=reason, who=acting_person(base), at=clock.stamp(clock.now()), dry_run=dry_run
+    ):
+        click.echo(f"{'would release' if dry_run else 'released'} {target}")
