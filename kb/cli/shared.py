@@ -104,9 +104,11 @@ def emit_rows(
 
 
 def text_of(value: Any) -> str:
-    """A cell of a table: lists joined, absent empty, one line, no control characters."""
+    """A cell of a table: lists joined, six digits of a number, absent empty, one line, no control characters."""
     if value is None:
         return ""
+    if isinstance(value, float):
+        return f"{value:.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:.6g}"  # noqa: PLR2004  exact integers
     if isinstance(value, (list, tuple)):
         return ", ".join(text_of(part) for part in value)
     if isinstance(value, dict):

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from kb.cli.shared import text_of, width_of
 from kb.model import Interval, Stated, Verdict
 from kb.store import environment_name
 from tests.records import assessment, draft_text, environment, item, measurement, put_draft
@@ -183,3 +184,25 @@ def test_explain_lists_every_code(kb):
         70,
         130,
     ]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (16000.0, "16000"),
+        (0.185154, "0.185154"),
+        (1 / 3, "0.333333"),
+        (1e300, "1e+300"),
+        (None, ""),
+        (True, "True"),
+    ],
+)
+def test_a_cell_shows_six_digits_and_json_all(value, shown):
+    assert text_of(value) == shown
+
+
+def test_columns_line_up_under_chinese_and_combining_characters(kb, base):
+    base.append_items([item(title="显存"), item("url:example.org/a", title="cafe\u0301")])
+    rows = kb("list", "items", "--fields", "title,id").out.splitlines()
+    assert [row.index(row.split()[-1]) for row in rows[1:]] == [5, 8]
+    assert {width_of(row[: row.rindex(row.split()[-1])]) for row in rows[1:]} == {7}
