@@ -52,8 +52,8 @@ class RunCommand(click.Command):
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Show the usage as it is typed."""
-        assert ctx.parent is not None  # noqa: S101  it is always called through the group
-        formatter.write_usage(ctx.parent.command_path, " ".join(self.collect_usage_pieces(ctx)))
+        typed = ctx.command_path.removesuffix("run").rstrip()
+        formatter.write_usage(typed, " ".join(self.collect_usage_pieces(ctx)))
 
 
 @click.group(cls=ReproGroup, add_help_option=False)

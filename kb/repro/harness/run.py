@@ -119,7 +119,9 @@ def run_unit(base: Base, unit: Unit, options: Options, progress: Progress = lamb
             _keep(base, run, report)
             checkpoint.discard()
         else:
-            report.verdicts = judging.of_run(unit, taken, judging.read_judged(base, _why_blocked(report)))
+            report.verdicts = judging.of_run(
+                unit, taken, judging.read_judged(base, unit.systems, _why_blocked(report))
+            )
     report.seconds = time.monotonic() - started
     # a module without cases has only reasons to give; one whose every case failed could not run
     if not taken and run.cases:

@@ -2,6 +2,7 @@
 
 mean, ratio, paired ratio    studentised bootstrap; Student's t for fewer than nine samples
 median, percentile   order statistics, interpolated between ranks
+percentile over runs  whole runs resampled
 counts that never vary   a point
 """
 
@@ -17,8 +18,13 @@ from kb.files import digest
 
 CONFIDENCE = 0.95
 RESAMPLES = 2_000
-STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365)
-"""Two-sided 95 % quantiles of Student's t for 1 to 7 degrees of freedom: too few samples to resample."""
+STUDENT = (
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
+    2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+)  # fmt: skip
+"""Two-sided 95 % quantiles of Student's t for 1 to 30 degrees of freedom; beyond, 1.96 + 2.5 / degrees is within 0.001."""
+FEW = 8
+"""So few samples are not resampled: Student's t."""
 Interval = tuple[float, float, float]
 """Low, centre, high."""
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -35,8 +41,8 @@ def mean_interval(samples: Sequence[float] | Floats) -> Interval:
     spread = float(values.std(ddof=1)) if values.size > 1 else 0.0
     if spread <= abs(mean) * 1e-12:
         return (mean, mean, mean)
-    if values.size <= len(STUDENT) + 1:
-        half = STUDENT[values.size - 2] * spread / math.sqrt(values.size)
+    if values.size <= FEW:
+        half = student(values.size - 1) * spread / math.sqrt(values.size)
         return (mean - half, mean, mean + half)
     drawn = values[_generator(values).integers(values.size, size=(RESAMPLES, values.size))]
     errors = drawn.std(axis=1, ddof=1) / math.sqrt(values.size)
@@ -44,6 +50,11 @@ def mean_interval(samples: Sequence[float] | Floats) -> Interval:
     with np.errstate(divide="ignore", invalid="ignore"):
         t = (drawn.mean(axis=1) - mean) / errors
     return _studentised(mean, error, t)
+
+
+def student(degrees: int) -> float:
+    """Two-sided 95 % quantile of Student's t."""
+    return STUDENT[degrees - 1] if degrees <= len(STUDENT) else 1.96 + 2.5 / degrees
 
 
 def _studentised(centre: float, error: float, t: Floats) -> Interval:
@@ -64,8 +75,8 @@ def ratio_interval(numerator: Sequence[float] | Floats, denominator: Sequence[fl
     if ratio <= 0 or error <= 1e-12:  # noqa: PLR2004  rounding of equal samples
         return (ratio, ratio, ratio)
     fewest = min(part.size for part in (top, bottom) if part.size > 1)
-    if fewest <= len(STUDENT) + 1:
-        reach = math.exp(STUDENT[fewest - 2] * error)
+    if fewest <= FEW:
+        reach = math.exp(student(fewest - 1) * error)
         return (ratio / reach, ratio, ratio * reach)
     random = _generator(top, bottom)
     drawn = [part[random.integers(part.size, size=(RESAMPLES, part.size))] for part in (top, bottom)]
@@ -98,6 +109,41 @@ def paired_interval(first: Sequence[float] | Floats, second: Sequence[float] | F
         raise ValueError(f"{top.size} and {bottom.size} samples are no pairs")
     low, centre, high = mean_interval(np.log(top / bottom))
     return (math.exp(low), math.exp(centre), math.exp(high))
+
+
+def difference_interval(first: Sequence[float] | Floats, second: Sequence[float] | Floats) -> Interval:
+    """Mean of first − second, pair by pair: the same requests under two policies, or the same seed.
+
+    Raises:
+        ValueError: The two differ in length.
+    """
+    one, other = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if one.shape != other.shape:
+        raise ValueError(f"{one.size} and {other.size} samples are no pairs")
+    return mean_interval(one - other)
+
+
+def pooled_interval(seeds: Sequence[Sequence[float] | Floats], share: float) -> Interval:
+    """A percentile over several independent runs whose samples are correlated within a run, as latencies are.
+
+    The centre pools all samples. Whole runs are resampled, never single samples; the spread of the resampled percentile
+    gives the width, with Student's t for the number of runs.
+
+    Args:
+        seeds: Samples of each run; ten or more runs, warm-up already dropped.
+        share: Percentile as a share, 0..1.
+
+    Raises:
+        ValueError: Fewer than two runs.
+    """
+    runs = sorted((np.sort(np.asarray(run, dtype=np.float64)) for run in seeds), key=lambda run: run.tolist())
+    if len(runs) < 2:  # noqa: PLR2004  one run has no spread between runs
+        raise ValueError("one run says nothing of the spread between runs")
+    centre = float(np.quantile(np.concatenate(runs), share))
+    picks = _generator(*runs).integers(len(runs), size=(RESAMPLES // 4, len(runs)))
+    drawn = [float(np.quantile(np.concatenate([runs[i] for i in pick]), share)) for pick in picks]
+    half = student(len(runs) - 1) * float(np.std(drawn)) * math.sqrt(len(runs) / (len(runs) - 1))
+    return (centre - half, centre, centre + half)
 
 
 def median_interval(samples: Sequence[float] | Floats) -> Interval:

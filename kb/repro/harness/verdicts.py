@@ -141,7 +141,7 @@ def refresh(base: Base, systems: Iterable[str], *, blocked: Mapping[str, str] | 
         One verdict per claim that some reproduction speaks to, sorted by claim.
     """
     wanted = set(systems)
-    judged = read_judged(base, blocked or {})
+    judged = read_judged(base, wanted, blocked or {})
     candidates: dict[str, list[Verdict]] = {}
     apart: dict[str, list[Verdict]] = {}
     for unit in units().values():
@@ -175,10 +175,11 @@ def _best_of(own: Sequence[Verdict], apart: Sequence[Verdict]) -> Verdict:
     return second.model_copy(update={"reason": reason, "reason_zh": reason_zh})
 
 
-def read_judged(base: Base, blocked: Mapping[str, str]) -> Judged:
-    """Read what judging needs from a base."""
+def read_judged(base: Base, systems: Iterable[str], blocked: Mapping[str, str]) -> Judged:
+    """Read what judging the claims of some systems needs from a base."""
+    there = [name for name in sorted(set(systems)) if (base.root / f"claims/{name}.toml").is_file()]
     machines = {name: environment.machine for name, environment in base.environments().items()}
-    return Judged(base.claims(), base.latest_items(), base.declared_rules(), machines, blocked)
+    return Judged(base.claims(there), base.latest_items(), base.declared_rules(), machines, blocked)
 
 
 def _nothing(unit: Unit, judged: Judged) -> list[Verdict]:

@@ -74,7 +74,8 @@ def over(within: Bands, cases: Mapping[str, Interval], outcome: Outcome, more: i
     yes = ", ".join(f"{name} {span(cases[name])}" for name in inside) or "none"
     no = ", ".join(f"{name} {span(cases[name])}" for name in outside)
     ends = band(within.holds)
-    text = f"{len(inside)} of {len(cases)} cases lie within {ends}: {yes}"
+    lie = "lies" if len(inside) == 1 else "lie"
+    text = f"{len(inside)} of {len(cases)} cases {lie} within {ends}: {yes}"
     text_zh = f"{len(cases)} 种情形中 {len(inside)} 种落在 {ends}：{yes if inside else '无'}"
     if outside:
         text += f"; outside: {no}"
