@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 
 from kb.errors import WrongResult
-from kb.model import Claim, Figure, Level, Measurement, Record
+from kb.model import Claim, Level, Measurement, Record, Verdict
 from kb.repro._radix_figures import POOLS, STATED, draw, mean_shares
 from kb.repro.harness.bench import Bench
 from kb.repro.harness.contract import Scope
@@ -48,6 +48,15 @@ CLAIMS = (
     "sglang/default-policy",
     "spheron/apc-gap",
 )
+PARTS = {
+    "sglang/hit-rate-range": "hits",
+    "sglang/fraction-of-optimal": "order",
+    "sglang/dfs-optimal": "theorem",
+    "sglang/tree-overhead": "overhead",
+    "sglang/multiturn-long-no-gain": "turns",
+    "spheron/apc-gap": "page-size",
+}
+"""Which part of the measurements speaks to a claim; the other claims need a model or production."""
 LEVELS = ("simulated", "derived", "proxy")
 NEEDS = ()
 DRAWS = 3
@@ -370,7 +379,7 @@ def tree_share(claim: Claim, taken: Sequence[Measurement]) -> Answer:
     return share <= claim.high, shown, shown_zh
 
 
-judge = with_checks(
+by_rule = with_checks(
     **{
         "near-optimal": near_optimal,
         "attains-optimum": attains,
@@ -382,6 +391,13 @@ judge = with_checks(
 )
 
 
-def figure(taken: Sequence[Measurement]) -> Sequence[Figure]:
-    """Share of the best hit rate by pool and order; a published table beside two readings of it."""
-    return draw(taken)
+def judge(claims: Sequence[Claim], taken: Sequence[Measurement]) -> list[Verdict]:
+    """Each claim by its rule, over the part that speaks to it: a metric alone does not make a number comparable."""
+    verdicts = []
+    for claim in claims:
+        mine = [one for one in taken if one.case.get("part") == PARTS.get(claim.id, "nothing")]
+        verdicts += by_rule([claim], mine)
+    return verdicts
+
+
+figure = draw

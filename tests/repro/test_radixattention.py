@@ -151,6 +151,13 @@ def test_verdicts_do_not_depend_on_the_seed(seed):
     }
 
 
+def test_a_number_of_another_kind_never_judges_a_claim():
+    """Claims of throughput stay open although the chat model yields a throughput ratio too."""
+    taken = counted({"turns", "hits"})
+    claims = [one for name, one in BASE.claims(["sglang"]).items() if name not in unit.PARTS]
+    assert {v.verdict for v in unit.judge(claims, taken)} == {Outcome.UNTESTED}
+
+
 def order_records(lpm, fcfs):
     """Records of one imaginary run: the same share everywhere."""
     one = bench()
