@@ -246,16 +246,23 @@ def with_parts(text: str) -> str:
     return mark.sub(lambda found: found[1] + PARTS[found[2]]() + found[3], text)
 
 
+def starter_rules() -> dict[str, str]:
+    """The rules a new base starts with: those of the shipped base, which an installed package does not carry."""
+    shipped = sorted((ROOT / "shared/research-kb/rules").glob("*.toml"))
+    return {f"kb/starter/rules/{path.name}": path.read_text(encoding="utf-8") for path in shipped}
+
+
 def main() -> int:
     """Write or check."""
     wanted = {name: write() for name, write in PAGES.items()}
     for name in ("README.md", "CONTRIBUTING.md"):
         wanted[name] = with_parts((ROOT / name).read_text(encoding="utf-8"))
+    wanted |= starter_rules()
     stale = [name for name, text in wanted.items() if not same(ROOT / name, text)]
     if "--check" in sys.argv[1:]:
         for name in stale:
             print(f"{name}: not what the code says; run make docs")
-        print(f"docs: {len(wanted) - len(stale)} of {len(wanted)} pages are what the code says")
+        print(f"docs: {len(wanted) - len(stale)} of {len(wanted)} generated files are current")
         return 1 if stale else 0
     for name in stale:
         (ROOT / name).parent.mkdir(parents=True, exist_ok=True)

@@ -21,7 +21,7 @@ def assessment(name="arxiv:2606.06302", **rest):
         "decision": "keep",
         "stars": 4,
         "topics": ("inference",),
-        "rules": (RuleFired(rule="serving-words", weight=1.0, evidence=("KV cache",)),),
+        "rules": (RuleFired(rule="on-topic", weight=1.0, evidence=("KV cache",)),),
         "reason": "speaks of serving",
         "at": MOMENT,
     }

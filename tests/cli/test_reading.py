@@ -1,12 +1,13 @@
 """Reading verbs give the shapes of the contract, whole and in the order they promise."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from kb.cli.shared import text_of, width_of
 from kb.model import Interval, Stated, Verdict
-from kb.store import environment_name
+from kb.store import Base, environment_name
 from tests.records import assessment, draft_text, environment, item, measurement, put_draft
 
 ITEM_KEYS = "id version url aliases title submitted updated announced first_seen topics stars decision stage"
@@ -206,3 +207,9 @@ def test_columns_line_up_under_chinese_and_combining_characters(kb, base):
     rows = kb("list", "items", "--fields", "title,id").out.splitlines()
     assert [row.index(row.split()[-1]) for row in rows[1:]] == [5, 8]
     assert {width_of(row[: row.rindex(row.split()[-1])]) for row in rows[1:]} == {7}
+
+
+def test_a_new_base_starts_with_the_rules_and_thresholds_of_the_shipped_one(base):
+    shipped = Base(Path(__file__).resolve().parents[2] / "shared/research-kb")
+    assert base.settings.triage == shipped.settings.triage
+    assert base.rules() == shipped.rules()
