@@ -27,9 +27,9 @@ from kb.repro.harness.judge import Answer, with_checks
 from kb.repro.harness.timing import Candidate
 from kb.repro.sim import prefix_workloads as programs
 from kb.repro.sim.prefix_designs import hits_of_both, shared_prompts
+from kb.repro.sim.prefix_overhead import nothing_shared, serve_all, unshared
 from kb.repro.sim.prefix_replay import edge_tokens, longest_tokens, replay
 from kb.repro.sim.prefix_turns import Chat, Device, gain
-from kb.repro.sim.radix import RadixCache, to_key
 from kb.repro.sim.shapes import find_model
 
 CLAIMS = (
@@ -229,42 +229,6 @@ def chat_gain(case: Turns, rng: np.random.Generator) -> float:
     sessions = programs.chat(text, sessions=4, turns=case.turns, system=0, user=case.user, answer=case.answer)
     device = Device(A10G_ROOM, A10G_BANDWIDTH, case.prefill_tflops * 1e12)
     return gain(chat, find_model("llama-2-7b"), device, ample(sessions))
-
-
-def serve_all(prepared: tuple[RadixCache, list[tuple[list[int], int]]]) -> int:
-    """Match, allocate and insert every request; tokens found."""
-    cache, requests = prepared
-    found = 0
-    for tokens, prompt in requests:
-        key = to_key(tokens)
-        match = cache.match_prompt(key[: prompt * 4])
-        cache.lock(match)
-        matched = cache.tokens_of(match)
-        fresh = cache.pool.alloc(len(tokens) - matched)
-        cache.insert(match, key[matched * 4 :], fresh or b"")
-        cache.unlock(match)
-        found += matched
-    return found
-
-
-def unshared(rng: np.random.Generator, count: int) -> tuple[RadixCache, list[tuple[list[int], int]]]:
-    """Requests that share nothing: prompt and output lognormal, a few hundred tokens each."""
-    sizes = np.maximum(4, rng.lognormal(5.0, 1.0, size=(count, 2)).astype(int))
-    text = programs.Text(rng)
-    requests = [([number, *text(int(p + o))], int(p)) for number, (p, o) in enumerate(sizes)]
-    return RadixCache(1, int(sizes.sum()) + count), requests
-
-
-def nothing_shared(prepared: tuple[RadixCache, list[tuple[list[int], int]]], found: int) -> None:
-    """The reference for `serve_all`: every token is new and is kept."""
-    cache, requests = prepared
-    kept = sum(len(tokens) for tokens, _ in requests)
-    if found or cache.evictable != kept:
-        raise WrongResult(
-            f"{found} tokens found and {cache.evictable} kept where none is shared and {kept} are new",
-            cause="the tree matches what is not there or loses what is",
-            remedy="pytest tests/repro/sim/test_radix.py",
-        )
 
 
 # The functions the harness calls
