@@ -93,9 +93,11 @@ def load_random() -> Any:
     return random.Random(5)
 
 
-def one_round(who: str, out: Path, *, peer_w4: bool) -> None:
+def one_round(who: str, out: Path, *, peer_w4: bool, cpu_time: bool) -> None:
     """Run in a process of its own: all workloads once, as JSON."""
     driver = load(DRIVER, "radix_driver")
+    if cpu_time:
+        driver.pc = time.process_time
     ours = who in OURS
     adapter = getattr(load(ADAPTERS, "radix_adapters"), who) if ours else driver.ADAPTERS[who]
     conversations = driver.gen_w2()
@@ -155,6 +157,11 @@ def main() -> None:
     parser.add_argument("--core", default="", help="pin to this core with taskset")
     parser.add_argument("--setup", action="store_true", help="fetch the peers into build/peers and stop")
     parser.add_argument("--peer-w4", action="store_true", help="run w4 for the peer too (slow)")
+    parser.add_argument(
+        "--cpu-time",
+        action="store_true",
+        help="count this process's CPU time, for a machine that others load",
+    )
     parser.add_argument("--round", nargs=2, metavar=("WHO", "OUT"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.setup:
@@ -165,7 +172,9 @@ def main() -> None:
             "no comparison was made", f"{DRIVER} is missing", "put the drivers there; they are not part of kb"
         )
     if options.round:
-        one_round(options.round[0], Path(options.round[1]), peer_w4=options.peer_w4)
+        one_round(
+            options.round[0], Path(options.round[1]), peer_w4=options.peer_w4, cpu_time=options.cpu_time
+        )
         return
     python = PEERS / "venv" / "bin" / "python"
     if not python.exists():
@@ -177,7 +186,10 @@ def main() -> None:
         results = {}
         for who in (PEER, *OURS):
             out = PEERS / f"{who}.{number}.json"
-            extra = ["--peer-w4"] if options.peer_w4 else []
+            extra = [
+                *(["--peer-w4"] if options.peer_w4 else []),
+                *(["--cpu-time"] if options.cpu_time else []),
+            ]
             command = [*pin, python, __file__, *extra, "--round", who, out]
             subprocess.run(command, env=env, check=True, stdout=subprocess.DEVNULL, timeout=900)
             results[who] = json.loads(out.read_text())
