@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from kb.files import digest
 from kb.model import Claim, ClaimRule, Interval, Level, Measurement, Outcome, Stated, Verdict
 from kb.repro.harness import wording
 from kb.repro.harness.rules import Bands, bands, is_fit, metric_of, name_of, selects
@@ -86,11 +87,25 @@ def combine(outcomes: Sequence[Outcome], needs: str, *, partly_tells: bool = Tru
 
 
 def interval_of(taken: Sequence[Measurement]) -> Interval:
-    """Pool the samples of some measurements of one metric: median for what a clock saw, else mean."""
+    """One interval for some measurements of one metric.
+
+    Samples of one case are pooled: median for what a clock saw, else mean. Several cases are no samples of each other:
+    their intervals are spanned from the least to the greatest.
+    """
+    groups = _by_case(taken)
+    if len(groups) > 1:
+        return _spanning([interval_of(group) for group in groups], "all")
     samples = [sample for one in taken for sample in one.samples]
     timed = any("clock" in one.run_facts for one in taken)
     low, value, high = median_interval(samples) if timed else mean_interval(samples)
     return Interval(low=low, value=value, high=high, n=len(samples), unit=taken[0].unit)
+
+
+def _by_case(taken: Sequence[Measurement]) -> list[list[Measurement]]:
+    groups: dict[str, list[Measurement]] = {}
+    for one in taken:
+        groups.setdefault(digest(one.case), []).append(one)
+    return list(groups.values())
 
 
 def by_rule(claims: Sequence[Claim], taken: Sequence[Measurement]) -> list[Verdict]:
@@ -162,10 +177,7 @@ def _over_cases(within: Bands, groups: Mapping[str, Sequence[Measurement]], need
 
 def _over_grid(claim: Claim, within: Bands, taken: Sequence[Measurement], needs: str) -> Ruling:
     """All selected cases: one case is judged by itself; of a grid, ``up-to`` is reached somewhere, else all count."""
-    grid: dict[str, list[Measurement]] = {}
-    for one in taken:
-        grid.setdefault(repr(sorted(one.case.items())), []).append(one)
-    intervals = [interval_of(group) for group in grid.values()]
+    intervals = [interval_of(group) for group in _by_case(taken)]
     needs = "any" if claim.bound == "up-to" and not (claim.rule and claim.rule.holds) else needs
     if len(intervals) == 1:
         whole = intervals[0]

@@ -181,6 +181,14 @@ def test_a_condition_that_is_a_number_selects_the_case():
     assert judge(one, grid).measured.value == 2.0
 
 
+def test_cases_under_one_name_span_their_range_and_are_no_samples_of_each_other():
+    """Two variants of an assumption, 1.9 and 2.1, are two cases: the range between them, no Student's t of two."""
+    found = [taken([1.9], name="a", overhead=0.5), taken([2.1], name="a", overhead=1.0)]
+    for rule in (ClaimRule(over=("a",)), ClaimRule()):
+        verdict = judge(claim(rule=rule), found)
+        assert (verdict.verdict, verdict.measured.low, verdict.measured.high) == ("holds", 1.9, 2.1)
+
+
 def test_a_case_the_rule_asks_for_and_nobody_measured_is_no_zero():
     rule = ClaimRule(over=("a", "b"))
     verdict = judge(claim(rule=rule), [taken([2.0], name="a")])
