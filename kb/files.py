@@ -214,10 +214,11 @@ def decode_text(data: bytes, name: str) -> str:
         ) from error
 
 
-def stat_digest(root: Path, folders: Iterable[str]) -> str:
-    """Digest of names, sizes and times of all files below some folders: changes whenever one of them may have changed."""
-    lines: list[str] = []
-    stack = [root / folder for folder in folders]
+def stat_map(root: Path, folders: Iterable[str]) -> dict[str, list[int]]:
+    """Size, time and inode of every file below some folders, by path below ``root``; cheap to compare."""
+    found: dict[str, list[int]] = {}
+    cut = len(str(root)) + 1
+    stack = [str(root / folder) for folder in folders]
     while stack:
         try:
             entries = list(os.scandir(stack.pop()))
@@ -225,9 +226,14 @@ def stat_digest(root: Path, folders: Iterable[str]) -> str:
             continue
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
-                stack.append(Path(entry.path))
+                stack.append(entry.path)
                 continue
             with contextlib.suppress(OSError):
                 facts = entry.stat()
-                lines.append(f"{entry.path}\0{facts.st_size}\0{facts.st_mtime_ns}\0{facts.st_ino}")
-    return sha256("\n".join(sorted(lines)).encode("utf-8", "surrogateescape"))
+                found[entry.path[cut:]] = [facts.st_size, facts.st_mtime_ns, facts.st_ino]
+    return found
+
+
+def stat_digest(root: Path, folders: Iterable[str]) -> str:
+    """Digest of `stat_map`: changes whenever one of the files may have changed."""
+    return digest(sorted(stat_map(root, folders).items()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from kb.model import (
     Assessment,
@@ -35,6 +36,28 @@ class Records:
     accepted: tuple[Assessment, ...] = ()
     """Decisions of accepted drafts."""
 
+    @cached_property
+    def by_topic(self) -> dict[str, list[Claim]]:
+        """Topic → claims that name it."""
+        found: dict[str, list[Claim]] = {}
+        for claim in self.claims.values():
+            for topic in claim.topics:
+                found.setdefault(topic, []).append(claim)
+        return found
+
+    @cached_property
+    def by_system(self) -> dict[str, list[Claim]]:
+        """System → its claims."""
+        found: dict[str, list[Claim]] = {}
+        for claim in self.claims.values():
+            found.setdefault(system_of(claim), []).append(claim)
+        return found
+
+    def claims_of(self, topic: Topic) -> list[Claim]:
+        """Claims a topic page shows: those that name the topic, and those of systems the topic names."""
+        systems = [claim for name in topic.systems for claim in self.by_system.get(name, [])]
+        return list({claim.id: claim for claim in (*self.by_topic.get(topic.path, []), *systems)}.values())
+
 
 _OUTCOME_ORDER = {outcome: place for place, outcome in enumerate(Outcome)}
 _DECISION_ORDER = {Decision.KEEP: 0, Decision.WATCH: 1, None: 2, Decision.DROP: 3}
@@ -45,7 +68,7 @@ def topic_page(topic: Topic, records: Records) -> TopicPage:
 
     Claims known from memory only stay out. Judged claims come first, then by id. A claim without a verdict is untested.
     """
-    mine = [claim for claim in records.claims.values() if belongs(claim, topic)]
+    mine = records.claims_of(topic)
     shown = [claim for claim in mine if claim.provenance != "memory"]
     pairs = ordered((claim, verdict_of(claim, records.verdicts)) for claim in shown)
     return TopicPage(

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
 
 from kb.errors import BadConfig
-from kb.model import Figure, Guide, Item, Text, Topic
+from kb.files import sha256
+from kb.model import Figure, Guide, Item, Record, Text, Topic
 from kb.publish.blocks import write_block
 from kb.publish.entries import Pair, other_language
 from kb.publish.escape import Safe
-from kb.publish.guides import check_guide, guide_page_path, render_guide
+from kb.publish.guides import check_guide, chosen_claims, guide_page_path, render_guide
 from kb.publish.page import Records, newest_items, ordered, system_of, topic_page, verdict_of
 from kb.publish.render import fill, render_topic
 from kb.publish.systems import LEDGER, render_ledger, render_system, system_page_path
@@ -22,17 +25,34 @@ RESERVED = frozenset({"systems", "guides", LEDGER, "drafts"})
 
 @dataclass(frozen=True)
 class Page:
-    """One page kb writes."""
+    """One page kb writes; its text is made when it is asked for."""
 
     path: str
     """Below ``published/``: ``inference/kvcache``."""
     title: Text
-    blocks: dict[str, bytes]
-    """Block id → text, in the order of a new page."""
+    make: Callable[[], dict[str, bytes]]
+    """Makes the blocks: id → text, in the order of a new page."""
+    key: str
+    """Digest of everything ``make`` looks at."""
     render: Callable[[dict[str, bytes]], bytes]
     """Makes the whole page around its blocks; used once, when there is none."""
     figures: tuple[Figure, ...] = ()
     """Pictures it shows."""
+
+    @cached_property
+    def blocks(self) -> dict[str, bytes]:
+        """Block id → text."""
+        return self.make()
+
+
+def _key(*parts: Any) -> str:
+    """Digest of records, texts and numbers."""
+    lines = [part.model_dump_json() if isinstance(part, Record) else repr(part) for part in parts]
+    return sha256("\n".join(lines).encode("utf-8", "surrogateescape"))
+
+
+def _pairs_key(pairs: Iterable[Pair]) -> list[str]:
+    return [record.model_dump_json() for pair in pairs for record in pair]
 
 
 def all_pages(records: Records, language: str) -> list[Page]:
@@ -104,7 +124,14 @@ def _topic(topic: Topic, records: Records, language: str) -> Page:
         title = topic.title if topic.title.zh or topic.title.en else Text(zh=topic.path)
         return _around(title, topic.intro, parts, language)
 
-    return Page(topic.path, topic.title, render_topic(page, language), render, page.figures)
+    return Page(
+        topic.path,
+        topic.title,
+        lambda: render_topic(page, language),
+        _key(page, language),
+        render,
+        page.figures,
+    )
 
 
 def _guide(guide: Guide, pairs: list[Pair], newest: dict[str, Item], language: str) -> Page:
@@ -119,7 +146,10 @@ def _guide(guide: Guide, pairs: list[Pair], newest: dict[str, Item], language: s
             parts.append(_part(blocks.get(name, b""), name, heading, section.intro, language))
         return _around(guide.title, guide.intro, parts, language)
 
-    return Page(path, guide.title, render_guide(guide, pairs, newest, language), render)
+    chosen = [pair for section in guide.sections for pair in chosen_claims(section, pairs)]
+    dates = [newest[claim.item] for claim, _ in chosen if claim.item in newest]
+    key = _key(guide, language, _pairs_key(chosen), *dates)
+    return Page(path, guide.title, lambda: render_guide(guide, pairs, newest, language), key, render)
 
 
 def _systems(records: Records, pairs: list[Pair], language: str) -> Iterable[Page]:
@@ -132,15 +162,27 @@ def _systems(records: Records, pairs: list[Pair], language: str) -> Iterable[Pag
             memory[system_of(claim)] = memory.get(system_of(claim), 0) + 1
     for system, mine in sorted(claims.items()):
         sources = newest_items(sorted({claim.item for claim, _ in mine}), records.items)
-        blocks = render_system(system, mine, sources, memory.get(system, 0), language)
+        num_memory = memory.get(system, 0)
         title = Text(zh=f"{system}：逐条论断", en=f"{system}: claim by claim")
-        yield Page(system_page_path(system), title, blocks, _plain(title, PHRASES["system-intro"], language))
+        yield Page(
+            system_page_path(system),
+            title,
+            partial(render_system, system, mine, sources, num_memory, language),
+            _key(system, num_memory, language, _pairs_key(mine), *sources),
+            _plain(title, PHRASES["system-intro"], language),
+        )
 
 
 def _ledger(pairs: list[Pair], language: str) -> Page:
     title = PHRASES["ledger"]
-    blocks = render_ledger(pairs, language)
-    return Page(LEDGER, title, blocks, _plain(title, PHRASES["ledger-intro"], language))
+    counted = [(system_of(claim), verdict.verdict) for claim, verdict in pairs]
+    return Page(
+        LEDGER,
+        title,
+        lambda: render_ledger(pairs, language),
+        _key(language, counted),
+        _plain(title, PHRASES["ledger-intro"], language),
+    )
 
 
 def _plain(title: Text, intro: Text, language: str) -> Callable[[dict[str, bytes]], bytes]:

@@ -14,7 +14,7 @@ from kb.errors import BadInput, NeedsPerson, NothingMatches
 from kb.files import read_bytes
 from kb.markers import Block, begin_marker, find_blocks, to_lf
 from kb.publish.blocks import run_name
-from kb.publish.run import check_markers, held_blocks, page_files
+from kb.publish.inputs import check_markers, held_blocks, page_files
 from kb.store import MAX_PAGE_BYTES, Base
 
 PROPOSAL = ".proposal.md"

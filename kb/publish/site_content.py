@@ -17,9 +17,9 @@ from kb.publish.api import api_files, claim_row, stale_causes
 from kb.publish.entries import Pair, anchor_of, system_slug
 from kb.publish.escape import one_line
 from kb.publish.feed import Entry, atom, json_feed, llms_text, newest, verdict_entries
+from kb.publish.inputs import load_records, page_files, waiting_names
 from kb.publish.page import Records, belongs, newest_items, system_of
 from kb.publish.pages import all_pages, shown_pairs
-from kb.publish.run import load_records, page_files, waiting_names
 from kb.publish.site_pages import Listed, claims_page, gone_page, home_page, list_page, search_page
 from kb.publish.stage import holds_html, to_site, without_blocks, without_markers
 from kb.publish.words import pick, say

@@ -6,6 +6,7 @@ instruction. An answer that has a token budget fits it.
 
 from __future__ import annotations
 
+import difflib
 import json
 import unicodedata
 from collections.abc import Iterable
@@ -90,7 +91,7 @@ def _claim(base: Base, name: str) -> Claim:
     claims = base.claims([system]) if system in known else {}
     if name in claims:
         return claims[name]
-    near = [hit.id for hit in _claims_like(base, name)]
+    near = difflib.get_close_matches(name[:80], claims, n=3) or [hit.id for hit in _claims_like(base, name)]
     raise NothingMatches(
         f"claim {name[:80]}: not found",
         cause=f"near: {', '.join(near)}" if near else "no claim has this id",

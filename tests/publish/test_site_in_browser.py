@@ -11,15 +11,16 @@ from tests.publish.browser import browsing, require_browser, served
 
 pytest.importorskip("material", reason="the extra [site] is not installed")
 ROOT = Path(__file__).resolve().parents[2] / "shared/research-kb"
-PAGES = (
+WIDE = (
     "",
     "inference/kvcache/",
     "systems/eai/",
-    "claims/",
+    "claims/?system=eai",
     "search/?q=显存",
-    "guides/kv-compression-pitfalls/",
+    "guides/vllm-vs-sglang/",
     "en/",
 )
+NARROW = ("inference/edge/", "claims/?system=eai", "search/?q=显存")
 
 
 @pytest.fixture(scope="module")
