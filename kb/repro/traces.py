@@ -83,6 +83,11 @@ STATISTICS: dict[str, tuple[str, Callable[[Path], float]]] = {
 }
 
 
+def data() -> list[Path]:
+    """Files it counts over."""
+    return sorted({data_folder() / file for file, _ in STATISTICS.values()})
+
+
 def cases(claims: Mapping[str, Claim]) -> Iterator[Shape]:
     """One statistic per claim."""
     for name, (file, _) in STATISTICS.items():

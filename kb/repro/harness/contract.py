@@ -9,6 +9,7 @@
     judge     one verdict per claim from stored records alone (most modules: ``judge = by_rule``)
     figure    what to draw, from stored records alone
 
+    data      optional: paths of the data files it reads; their digests are part of its inputs
     GPU_SECONDS    optional: what ``--gpu`` is expected to take; a module that has it joins ``scripts/gpu_check``
 
 ``CLAIMS``, ``LEVELS``, ``NEEDS`` and ``GPU_SECONDS`` are literals: `kb repro list` reads them without importing the module. A module
@@ -107,6 +108,8 @@ class Unit:
     needs: tuple[str, ...]
     gpu_seconds: int = 0
     """Expected seconds of ``--gpu``; 0: nothing of it is worth a GPU."""
+    has_data: bool = False
+    """Whether it defines ``data()``."""
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -162,7 +165,14 @@ def read_unit(path: Path) -> Unit:
     title = (ast.get_docstring(tree) or "").partition("\n")[0]
     gpu_seconds = int(ast.literal_eval(seconds)) if seconds is not None else 0
     name = path.stem.replace("_", "-")
-    return Unit(name, path, title, values["CLAIMS"], values["LEVELS"], values["NEEDS"], gpu_seconds)
+    has_data = any(isinstance(node, ast.FunctionDef) and node.name == "data" for node in tree.body)
+    fixed = (values["CLAIMS"], values["LEVELS"], values["NEEDS"])
+    return Unit(name, path, title, *fixed, gpu_seconds, has_data)
+
+
+def data_files(unit: Unit) -> list[Path]:
+    """Data files a reproduction reads, present or not; see `Unit.has_data`."""
+    return list(getattr(load(unit), "data")()) if unit.has_data else []  # noqa: B009  optional, not in the protocol
 
 
 def _literal(node: ast.expr, path: Path, name: str) -> Iterator[str]:

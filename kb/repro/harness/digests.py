@@ -11,6 +11,7 @@ environment   the class of machine
 from __future__ import annotations
 
 import ast
+import hashlib
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
@@ -52,10 +53,21 @@ def source_digest(claim: Claim, items: Mapping[str, Mapping[str, Item]]) -> str:
 
 
 def inputs_digest(claims: Iterable[Claim], data: Iterable[Path] = ()) -> str:
-    """Numbers that the cases may be made from: what claims state and the data files of the reproduction."""
+    """Numbers that the cases may be made from: what claims state and the data files of the reproduction.
+
+    A file that is not there counts as absent: its cases are blocked.
+    """
     numbers = {claim.id: [claim.low, claim.high, claim.unit, claim.conditions] for claim in claims}
-    files = {path.name: sha256(path.read_bytes()) for path in sorted(data)}
+    files = {path.name: file_digest(path) for path in sorted(data)}
     return digest({"numbers": numbers, "data": files})[:SHORT]
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file, read piece by piece; empty where there is none."""
+    if not path.is_file():
+        return ""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def code_digest(module: Path) -> str:

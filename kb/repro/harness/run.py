@@ -20,7 +20,7 @@ from kb.repro.harness import environment as machine
 from kb.repro.harness import verdicts as judging
 from kb.repro.harness.bench import Bench, Declared
 from kb.repro.harness.checkpoint import Checkpoint
-from kb.repro.harness.contract import Reproduction, Scope, Unit, load
+from kb.repro.harness.contract import Reproduction, Scope, Unit, data_files, load
 from kb.repro.harness.digests import SHORT, code_digest, inputs_digest, rule_digest
 from kb.repro.harness.executors import Done, Task, local, on_ray
 from kb.repro.harness.rules import effective_rule, is_wanted
@@ -172,7 +172,7 @@ def _prepare(base: Base, unit: Unit, options: Options) -> _Run:
         level=Level(unit.levels[-1 if options.gpu else 0]),
         rule=rule_digest(claims.values()),
         code=code_digest(unit.path),
-        inputs=inputs_digest(claims.values()),
+        inputs=inputs_digest(claims.values(), data_files(unit)),
         env=environment_name(environment),
         at=clock.stamp(clock.now()),
         facts=machine.code_state(),

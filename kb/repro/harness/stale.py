@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from kb.model import Claim, Environment, Item, Verdict
-from kb.repro.harness.contract import Unit, units
+from kb.repro.harness.contract import Unit, data_files, units
 from kb.repro.harness.digests import claim_digest, code_digest, inputs_digest, rule_digest, source_digest
 from kb.repro.harness.environment import observe
 from kb.store import Base
@@ -41,7 +41,8 @@ class _Now:
     today: dt.date
     code: dict[str, str]
     """Digest of the code of each reproduction as it is now."""
-    inputs: dict[str, str]
+    inputs: dict[str, str | None]
+    """Digest of its inputs; None where a data file is not on this machine, so nothing can be said."""
 
 
 def find_stale(base: Base, today: dt.date) -> list[Stale]:
@@ -55,9 +56,16 @@ def find_stale(base: Base, today: dt.date) -> list[Stale]:
         base.environments(),
         today,
         {name: code_digest(known[name].path) for name in used},
-        {name: inputs_digest(claims[c] for c in known[name].claims if c in claims) for name in used},
+        {name: _inputs(known[name], claims) for name in used},
     )
     return [one for verdict in base.verdicts().values() for one in _causes(verdict, now)]
+
+
+def _inputs(unit: Unit, claims: Mapping[str, Claim]) -> str | None:
+    files = data_files(unit)
+    if not all(path.is_file() for path in files):
+        return None
+    return inputs_digest((claims[name] for name in unit.claims if name in claims), files)
 
 
 def _causes(verdict: Verdict, now: _Now) -> Iterator[Stale]:
@@ -89,7 +97,7 @@ def _causes(verdict: Verdict, now: _Now) -> Iterator[Stale]:
         if now.code[verdict.repro] != signed.get("code"):
             why = f"kb/repro/{now.known[verdict.repro].path.name} or a module it imports has changed"
             yield Stale(verdict.claim, "code", why, again)
-        if now.inputs[verdict.repro] != signed.get("inputs"):
+        if now.inputs[verdict.repro] not in {None, signed.get("inputs")}:
             yield Stale(verdict.claim, "inputs", "numbers its cases are made from have changed", again)
     yield from _aged(verdict, claim, now, again)
 

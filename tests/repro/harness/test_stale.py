@@ -56,6 +56,19 @@ def test_the_code_of_the_reproduction(ran, plant):
     assert causes(ran) == {"code"}
 
 
+def test_a_data_file(base, plant, tmp_path):
+    """Changed it is a cause; absent, as on a laptop, it is none."""
+    file = tmp_path / "numbers.csv"
+    file.write_text("1\n2\n")
+    text = TOY + f"\n\ndef data():\n    from pathlib import Path\n\n    return [Path({str(file)!r})]\n"
+    run_unit(base, plant(text), Options())
+    assert causes(base) == set()
+    file.write_text("1\n3\n")
+    assert causes(base) == {"inputs"}
+    file.unlink()
+    assert causes(base) == set()
+
+
 def test_a_module_that_the_code_imports(base, plant, monkeypatch):
     text = TOY.replace("from kb.model", "from kb.repro.sim import pages\nfrom kb.model")
     unit = plant(text)
