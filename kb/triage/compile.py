@@ -6,14 +6,14 @@ import datetime as dt
 import sqlite3
 import zoneinfo
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from kb.clock import stamp
 from kb.draft import list_drafts
 from kb.model import Assessment, Draft, Item, Topic
 from kb.store import Base
-from kb.triage.draft import MAX_SHOWN, Chosen, Scope, compose
+from kb.triage.draft import MAX_SHOWN, Chosen, Note, Scope, compose
 from kb.triage.known import add_assessment, body_of, day_of
 from kb.triage.quotes import key_sentences
 from kb.triage.reading import Reading
@@ -56,10 +56,16 @@ class Compiler:
         base: The knowledge base.
         moment: Now.
         decided: This run's decisions, counted.
+        annotate: Adds words to an entry; None for rules alone.
     """
 
     def __init__(
-        self, cache: sqlite3.Connection, base: Base, moment: dt.datetime, decided: Counter[str]
+        self,
+        cache: sqlite3.Connection,
+        base: Base,
+        moment: dt.datetime,
+        decided: Counter[str],
+        annotate: Callable[[Reading], Note | None] | None = None,
     ) -> None:
         self.cache = cache
         self.base = base
@@ -68,6 +74,7 @@ class Compiler:
         self.local = moment.astimezone(self.zone)
         self.curator = base.settings.curator
         self.decided = decided
+        self.annotate = annotate
         self.relater = Relater(cache, base)
         self.taken = {draft.id for draft in list_drafts(base)}
 
@@ -199,8 +206,11 @@ class Compiler:
     def _chosen(self, draft: str, n: str, name: str, version: str) -> Chosen:
         made = self._mark(name, version, draft=f"{draft}#{n}")
         item = self._item(name)
-        quotes = tuple(key_sentences(Reading(item, body_of(self.base, item))))
-        return Chosen(item, made, quotes, tuple(self.relater.relations(item)))
+        reading = Reading(item, body_of(self.base, item))
+        note = self.annotate(reading) if self.annotate else None
+        return Chosen(
+            item, made, tuple(key_sentences(reading)), tuple(self.relater.relations(item)), note=note
+        )
 
     def _item(self, name: str) -> Item:
         (line,) = self.cache.execute("select line from items where id = ?", (name,)).fetchone()

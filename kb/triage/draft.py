@@ -36,6 +36,18 @@ class Relation:
 
 
 @dataclass(frozen=True)
+class Note:
+    """Words of a model about an item; shown as such, and never part of a decision."""
+
+    summary: str
+    why_read: str
+    quotes: tuple[str, ...] = ()
+    """Passages that stand in the text word for word: candidates for claims."""
+    num_refused: int = 0
+    """Passages it gave that do not."""
+
+
+@dataclass(frozen=True)
 class Chosen:
     """An item on its way into a draft, or into the table below."""
 
@@ -45,6 +57,7 @@ class Chosen:
     """Sentences that carry its figures, verbatim."""
     relations: tuple[Relation, ...] = ()
     over_budget: bool = False
+    note: Note | None = None
 
     @property
     def score(self) -> float:
@@ -175,6 +188,8 @@ def _view(n: str, one: Chosen, scope: Scope) -> dict[str, Any]:
         ],
         "made": made,
         "quotes": [Safe(f"“{inline(quote)}”") for quote in one.quotes],
+        "note": one.note,
+        "note_quotes": [Safe(f"“{inline(quote)}”") for quote in one.note.quotes] if one.note else [],
         "value": _sayings(made.rules, scope, 1),
         "against": _sayings(made.rules, scope, -1),
         "fired": Safe(", ".join(f"{code(rule.rule)} {rule.weight:+g}" for rule in made.rules)),

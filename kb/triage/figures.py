@@ -52,6 +52,9 @@ NAMED_BASELINE = re.compile(
 """Words after which the baseline itself stands."""
 
 
+DIGIT = re.compile(r"\d")
+
+
 @dataclass(frozen=True)
 class Figure:
     """One figure of a text."""
@@ -68,7 +71,7 @@ class Figure:
 
 @lru_cache(maxsize=4096)
 def _in_sentence(sentence: str) -> tuple[Figure, ...]:
-    if not any(c.isdigit() for c in sentence):
+    if not DIGIT.search(sentence):
         return ()
     text = plain(sentence)
     said = [hit.group().strip() for hit in FIGURE.finditer(text)]
@@ -84,6 +87,7 @@ def find_figures(sentences: tuple[str, ...]) -> list[Figure]:
     return [figure for sentence in sentences for figure in _in_sentence(sentence)]
 
 
+@lru_cache(maxsize=8)
 def setup_of(text: str) -> dict[str, list[str]]:
     """What a text names of its set-up: ``hardware``, ``version``, ``model``, ``load``, each with the words."""
     named = {"hardware": HARDWARE, "version": VERSION, "model": MODEL, "load": LOAD}

@@ -24,6 +24,7 @@ from kb.files import BadLine
 from kb.model import Assessment, Item, Record
 from kb.store import MONTH, Base
 from kb.tables import newest_version
+from kb.texts import text_of
 from kb.triage.reading import Neighbour
 from kb.triage.sameness import bands, signature, similarity, title_key
 
@@ -35,7 +36,8 @@ create table items(seq integer primary key, id text not null unique, version tex
   title text not null, title_key text not null, source text not null, line text not null, signature blob);
 create table names(name text not null, id text not null, primary key(name, id)) without rowid;
 create index by_title on items(title_key) where title_key != '';
-create table bands(key integer not null, seq integer not null, primary key(key, seq)) without rowid;
+create table bands(key integer not null, slot integer not null, seq integer not null, primary key(key, slot)) without rowid;
+create index bands_of on bands(seq);
 create table decided(id text not null, version text not null, decision text, score real not null, topic text not null,
   is_duplicate integer not null, draft text not null, fresh integer not null, line text not null, primary key(id, version))
   without rowid;
@@ -46,11 +48,15 @@ create table held(path text not null, draft text not null, n text not null, item
   decision text, topics text not null);
 create index held_by_item on held(item);
 """
-FORMAT = 1
+FORMAT = 2
 MAX_MATES = 24
-"""Texts in one band that are compared; a band with more is boilerplate that says nothing about sameness."""
-FIRST_MATES = f"order by first_seen, id limit {MAX_MATES}"
-FIRST_IN_BAND = f"order by seq limit {MAX_MATES}"
+"""Texts of one band that are kept; a band with more is boilerplate that says nothing about sameness."""
+MOST_ALIKE = 8
+"""Items with most bands in common that are compared in full."""
+ADD_BAND = """insert into bands select ?1, coalesce(max(slot) + 1, 0), ?2 from bands where key = ?1
+    having coalesce(max(slot) + 1, 0) < ?3"""
+MATES = """select id, title, title_key, signature, first_seen from items
+    where title_key = ? and title_key != '' order by first_seen, id limit ?"""
 
 
 def open_cache(base: Base, *, in_memory: bool = False) -> sqlite3.Connection:
@@ -199,29 +205,23 @@ def add_items(cache: sqlite3.Connection, items: Iterable[Item]) -> None:
         signed = signature(f"{item.title} {item.summary}")
         values = (
             row[0] if row else None, item.id, item.version, item.first_seen.at, item.title, title_key(item.title),
-            item.source, json.dumps(item.to_json(), ensure_ascii=False), signed,
+            item.source, item.model_dump_json(), signed,
         )  # fmt: skip
         seq = cache.execute("insert into items values (?, ?, ?, ?, ?, ?, ?, ?, ?)", values).lastrowid
-        cache.executemany("insert or ignore into bands values (?, ?)", [(key, seq) for key in bands(signed)])
+        cache.executemany(ADD_BAND, [(key, seq, MAX_MATES) for key in bands(signed)])
         names = {name for name in _names(item) if name != item.id}
         cache.executemany("insert or ignore into names values (?, ?)", [(name, item.id) for name in names])
 
 
 def find_kin(cache: sqlite3.Connection, item: Item) -> Kin:
     """Earlier items that are the same work, or say much the same; earlier is by first sight, then by id."""
-    signed = signature(f"{item.title} {item.summary}")
-    key = title_key(item.title)
-    mates: dict[str, tuple[str, str, bytes]] = {}
-    wanted = "select id, title, title_key, signature, first_seen from items where "
-    queries: list[tuple[str, str | int]] = [(f"{wanted} title_key = ? {FIRST_MATES}", key)] if key else []
-    queries += [
-        (f"{wanted} seq in (select seq from bands where key = ? {FIRST_IN_BAND})", band)  # noqa: S608  constants
-        for band in bands(signed)
-    ]
-    for query, value in queries:
-        for name, title, other_key, other, first_seen in cache.execute(query, (value,)):
-            if (first_seen, name) < (item.first_seen.at, item.id):
-                mates[name] = (title, other_key, other or b"")
+    row = cache.execute("select signature, title_key from items where id = ?", (item.id,)).fetchone()
+    signed, key = row or (signature(f"{item.title} {item.summary}"), title_key(item.title))
+    mates = {
+        name: (title, other_key, other or b"")
+        for name, title, other_key, other, first_seen in _mates(cache, signed, key)
+        if (first_seen, name) < (item.first_seen.at, item.id)
+    }
     near = {name: similarity(signed, other) for name, (_, _, other) in mates.items()}
     same = {n for n, (_, k, other) in mates.items() if _is_same(near[n], key, k, bool(signed and other))}
     same |= set(_by_name(cache, item)) - {item.id}
@@ -230,6 +230,21 @@ def find_kin(cache: sqlite3.Connection, item: Item) -> Kin:
         Neighbour(n, near[n], mates[n][0]) for n in ordered if near[n] >= LEAST_SIMILAR and n not in same
     ]
     return Kin(tuple(sorted(same)), tuple(neighbours[:MAX_MATES]))
+
+
+def _mates(
+    cache: sqlite3.Connection, signed: bytes, key: str
+) -> Iterator[tuple[str, str, str, bytes | None, str]]:
+    """Items that share a title, or most bands with a text."""
+    if key:
+        yield from cache.execute(MATES, (key, MAX_MATES))
+    keys = bands(signed)
+    if keys:
+        marks = ",".join("?" * len(keys))
+        query = f"""select i.id, i.title, i.title_key, i.signature, i.first_seen from items i join (
+            select seq from bands where key in ({marks}) group by seq order by count(*) desc, seq limit {MOST_ALIKE}
+            ) using (seq)"""  # noqa: S608  only question marks and a constant
+        yield from cache.execute(query, keys)
 
 
 def _is_same(near: float, key: str, other_key: str, comparable: bool) -> bool:  # noqa: FBT001  two private lines
@@ -263,7 +278,7 @@ def add_assessment(cache: sqlite3.Connection, made: Assessment, *, fresh: bool =
     topic = made.topics[0] if made.topics else ""
     values = (
         made.item, made.version, made.decision, score, topic, bool(made.duplicate_of), made.draft, fresh,
-        json.dumps(made.to_json(), ensure_ascii=False),
+        made.model_dump_json(by_alias=True),
     )  # fmt: skip
     cache.execute("insert or replace into decided values (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
 
@@ -311,7 +326,4 @@ def day_of(at: str, zone: dt.tzinfo) -> dt.date:
 
 def body_of(base: Base, item: Item) -> str:
     """Extracted text of an item where the cache has it, else nothing: then its summary is what there is."""
-    path = base.bodies / f"{item.content_sha256}.txt"
-    return (
-        path.read_text(encoding="utf-8", errors="replace") if item.content_sha256 and path.is_file() else ""
-    )
+    return text_of(base, item.content_sha256)

@@ -8,17 +8,20 @@ import zoneinfo
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kb import clock
-from kb.errors import CannotRun
+from kb.config import load_user
 from kb.files import sha256
 from kb.model import Assessment, Decision, Item
 from kb.store import Base
 from kb.triage import journal, known
 from kb.triage.compile import Compiler, Planned
+from kb.triage.many import Recipe, Task, assess_many
 from kb.triage.reading import Reading
-from kb.triage.score import Scorer, make_scorer
+
+if TYPE_CHECKING:
+    from kb.triage.llm import Model
 
 
 @dataclass
@@ -36,6 +39,8 @@ class TriageReport:
     """Worth drafting, and left for a later week."""
     lost: list[str] = field(default_factory=list)
     """Items whose draft is gone; ``--again`` drafts them once more."""
+    llm: dict[str, Any] | None = None
+    """Notes of a model that were used, and why others were not; None where none was asked."""
     resumed: bool = False
     """Whether a run that had been killed was completed first."""
 
@@ -44,7 +49,7 @@ class TriageReport:
         counts = {key: self.decided[key] for key in ("keep", "watch", "drop", "duplicate")}
         return {
             "assessed": self.assessed, **counts, "over_budget": self.over_budget, "drafts": self.drafts,
-            "updated": self.updated, "lost": self.lost, "resumed": self.resumed,
+            "updated": self.updated, "lost": self.lost, "resumed": self.resumed, "llm": self.llm,
         }  # fmt: skip
 
 
@@ -75,20 +80,20 @@ def run_triage(
     Raises:
         BadConfig: A rule, a topic or ``kb.toml`` cannot be used.
     """
-    if llm:
-        raise CannotRun(
-            f"--llm {llm}: not used", cause="this version decides by rules alone", remedy="run without --llm"
-        )
     moment = clock.now()
     report = TriageReport(resumed=not dry_run and journal.finish(base))
+    model = None if dry_run else _model(llm, base)
     cache = known.refresh(base, in_memory=dry_run)
-    language = base.settings.language
-    scorer = make_scorer(base.rules(), base.topics().values(), base.settings.triage, language)
+    settings = base.settings
+    recipe = Recipe(tuple(base.rules()), tuple(base.topics().values()), settings.triage, settings.language)
+    recipe.make()  # a rule that cannot be used is told even where nothing is new
     cache.execute("begin")
     try:
-        _assess(cache, base, scorer, report, at=clock.stamp(moment), since=since, again=again)
-        planned = Compiler(cache, base, moment, report.decided).plan(budget, since)
+        _assess(cache, base, recipe, report, at=clock.stamp(moment), since=since, again=again)
+        note = model.note if model else None
+        planned = Compiler(cache, base, moment, report.decided, note).plan(budget, since)
         _report(report, planned)
+        report.llm = _close(model)
         if not dry_run:
             drafts = [(draft.path, draft.text) for draft in planned.drafts]
             journal.carry_out(base, drafts, _decisions(cache))
@@ -103,7 +108,7 @@ def run_triage(
 def _assess(
     cache: sqlite3.Connection,
     base: Base,
-    scorer: Scorer,
+    recipe: Recipe,
     report: TriageReport,
     *,
     at: str,
@@ -111,13 +116,12 @@ def _assess(
     again: bool,
 ) -> None:
     """Decide about every item whose newest version has no decision yet."""
-    forced = {name: source.topics for name, source in base.sources().items()}
-    for item in list(_pending(cache, base, since, again=again)):
-        kin = known.find_kin(cache, item)
-        reading = Reading(item, known.body_of(base, item), neighbours=kin.neighbours)
-        made = scorer.assess(reading, at=at, forced=forced.get(item.source, ()))
-        if kin.duplicate_of:
-            made = _as_duplicate(made, kin.duplicate_of)
+    names = _pending(cache, base, since, again=again)
+    duplicates: dict[str, tuple[str, ...]] = {}
+    tasks = _tasks(cache, base, names, duplicates)
+    for decided in assess_many(recipe, tasks, len(names), at=at):
+        others = duplicates.pop(decided.item, ())
+        made = _as_duplicate(decided, others) if others else decided
         if again and _same_outcome(cache, made):
             continue
         known.add_assessment(cache, made, fresh=True)
@@ -125,16 +129,28 @@ def _assess(
         report.decided["duplicate" if made.duplicate_of else str(made.decision)] += 1
 
 
-def _pending(cache: sqlite3.Connection, base: Base, since: dt.date | None, *, again: bool) -> Iterator[Item]:
+def _tasks(
+    cache: sqlite3.Connection, base: Base, names: list[str], duplicates: dict[str, tuple[str, ...]]
+) -> Iterator[Task]:
+    """Readings of items with what earlier ones they are like; those that are one work with an earlier one are noted."""
+    forced = {name: source.topics for name, source in base.sources().items()}
+    for name in names:
+        (line,) = cache.execute("select line from items where id = ?", (name,)).fetchone()
+        item = Item.model_validate_json(line)
+        kin = known.find_kin(cache, item)
+        if kin.duplicate_of:
+            duplicates[item.id] = kin.duplicate_of
+        yield Reading(item, known.body_of(base, item), neighbours=kin.neighbours), forced.get(item.source, ())
+
+
+def _pending(cache: sqlite3.Connection, base: Base, since: dt.date | None, *, again: bool) -> list[str]:
     """Items to decide about, in the order they were first seen."""
     undecided = "not exists (select 1 from decided d where d.id = i.id and d.version = i.version)"
     unheld = "not exists (select 1 from held h where h.item = i.id)"
     where = f"({undecided} or {unheld})" if again else undecided
     zone = zoneinfo.ZoneInfo(base.settings.zone)
-    for (line,) in cache.execute(f"select line from items i where {where} order by first_seen, id"):  # noqa: S608
-        item = Item.model_validate_json(line)
-        if since is None or known.day_of(item.first_seen.at, zone) >= since:
-            yield item
+    rows = cache.execute(f"select id, first_seen from items i where {where} order by first_seen, id")  # noqa: S608
+    return [name for name, seen in rows if since is None or known.day_of(seen, zone) >= since]
 
 
 def _as_duplicate(made: Assessment, others: tuple[str, ...]) -> Assessment:
@@ -155,6 +171,23 @@ def _same_outcome(cache: sqlite3.Connection, made: Assessment) -> bool:
         return False
     before = Assessment.model_validate_json(row[0])
     return before.model_copy(update={"at": made.at, "blocked_by": made.blocked_by}) == made
+
+
+def _model(llm: str | None, base: Base) -> Model | None:
+    if not llm:
+        return None
+    from kb.triage.llm import Model
+
+    return Model(llm, load_user(), language=base.settings.language)
+
+
+def _close(model: Model | None) -> dict[str, Any] | None:
+    if model is None:
+        return None
+    from kb.triage.llm import describe
+
+    model.close()
+    return describe(model.outcomes)
 
 
 def _decisions(cache: sqlite3.Connection) -> Iterator[str]:

@@ -46,13 +46,15 @@ def signature(text: str) -> bytes:
     """Signature of a text, `SLOTS` little-endian 32-bit numbers; empty where it is too short to be compared."""
     import numpy as np
 
-    tokens = _TOKEN.findall(lower(plain(text)))
-    runs = {zlib.crc32(" ".join(tokens[i : i + RUN]).encode()) for i in range(len(tokens) - RUN + 1)}
-    if len(runs) < MIN_RUNS:
+    tokens = [zlib.crc32(token.encode()) for token in _TOKEN.findall(lower(plain(text)))]
+    if len(tokens) < MIN_RUNS + RUN - 1:
         return b""
-    hashes = np.fromiter(runs, dtype=np.uint64, count=len(runs))
+    words = np.array(tokens, dtype=np.uint64)
+    runs = words[: len(tokens) - RUN + 1].copy()
+    for place in range(1, RUN):
+        runs = runs * np.uint64(6364136223846793005) + words[place : len(tokens) - RUN + 1 + place]
     factors, offsets = _factors()
-    mixed = (factors * hashes + offsets) >> np.uint64(32)
+    mixed = (factors * (runs ^ (runs >> np.uint64(29))) + offsets) >> np.uint64(32)
     least: bytes = mixed.min(axis=1).astype("<u4").tobytes()
     return least
 
@@ -68,10 +70,12 @@ def bands(signed: bytes) -> list[int]:
 
 def similarity(one: bytes, other: bytes) -> float:
     """Estimated share of common runs, 0–1."""
+    import numpy as np
+
     if not one or not other:
         return 0.0
-    same = sum(one[i : i + 4] == other[i : i + 4] for i in range(0, len(one), 4))
-    return same / SLOTS
+    same = np.frombuffer(one, "<u4") == np.frombuffer(other, "<u4")
+    return int(np.count_nonzero(same)) / SLOTS
 
 
 def title_key(title: str) -> str:

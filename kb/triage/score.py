@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from kb.config import TriageSettings
 from kb.model import Action, Assessment, CodeRule, Decision, RuleFired, Topic, WordRule
@@ -100,27 +101,33 @@ class Scorer:
             at=at,
         )
 
-    @property
+    @cached_property
+    def says(self) -> dict[str, str]:
+        """Rule → its words in the base's language."""
+        return {p.rule.name: getattr(p.rule.says, self.language) for p in self.rules}
+
+    @cached_property
     def weights(self) -> Mapping[str, float]:
         """Rule → its full weight."""
         return {prepared.rule.name: prepared.rule.weight for prepared in self.rules}
 
     def tags_of(self, reading: Reading) -> tuple[str, ...]:
         """Words that drew it to its topics, as the topics spell them."""
-        spelling = {
-            lower(word): tag for shelf in self.shelves for word, tag in shelf.phrases.spelling.items()
-        }
         words = (lower(word) for _, found in reading.shelves for word in found)
-        return tuple(dict.fromkeys(spelling.get(word, word) for word in words))[:MAX_TAGS]
+        return tuple(dict.fromkeys(self.spelling.get(word, word) for word in words))[:MAX_TAGS]
+
+    @cached_property
+    def spelling(self) -> dict[str, str]:
+        """Word in lower case → as a topic spells it."""
+        return {word: tag for shelf in self.shelves for word, tag in shelf.phrases.spelling.items()}
 
     def say(self, score: float, decision: Decision, fired: Iterable[RuleFired]) -> str:
         """One sentence: the score, then what the rules that have words say for the item and against it."""
-        says = {p.rule.name: getattr(p.rule.says, self.language) for p in self.rules}
         ordered = sorted(fired, key=lambda one: -abs(one.weight))
         words = WORDS[self.language]
         parts = [words["score"].format(score=score, decision=words[decision])]
         for key, sign in (("for", 1), ("against", -1)):
-            names = [says[one.rule] for one in ordered if one.weight * sign > 0 and says[one.rule]]
+            names = [self.says[one.rule] for one in ordered if one.weight * sign > 0 and self.says[one.rule]]
             if names:
                 parts.append(words[key].format(names=words["comma"].join(names)))
         return words["stop"].join(parts)

@@ -61,14 +61,13 @@ def test_what_falls_below_is_listed_with_its_reason_in_a_draft(shelf):
 
 
 def test_an_item_that_a_draft_holds_is_not_drafted_again(shelf):
-    shelf.append_items([make_item(**GOOD)])
+    first, second, *_ = four_works()
+    shelf.append_items([first])
     run_triage(shelf)
-    shelf.append_items(
-        [make_item("arxiv:2607.00002", **{**GOOD, "title": "Ragged paging of the KV cache in serving"})]
-    )
+    shelf.append_items([second])
     run_triage(shelf)
     held = [entry.item for _, draft in read_drafts(shelf) for entry in draft.entries]
-    assert sorted(held) == ["arxiv:2607.00001", "arxiv:2607.00002"]
+    assert sorted(held) == [first.id, second.id]
 
 
 def test_a_second_draft_of_the_same_day_and_topic_gets_a_number(shelf):

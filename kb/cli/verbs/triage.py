@@ -72,5 +72,8 @@ def _tell(report: TriageReport, dry_run: bool) -> None:
         note(
             f"{len(report.lost)} items were drafted and their draft is gone; kb triage --again drafts them once more"
         )
+    if report.llm:
+        refused = ", ".join(f"{why}: {count}" for why, count in report.llm["fell_back"].items())
+        note(f"notes of the model: {report.llm['used']} used" + (f"; left out: {refused}" if refused else ""))
     if report.resumed:
         note("a run that had been interrupted was completed first")

@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from kb.triage.reading import Found, Reading
 
-TERM = re.compile(
-    r"\b[A-Z]{2,}[A-Z0-9]*s?\b|\b\w*[a-z][A-Z]\w*\b|\b\w+_\w+\b|\b[A-Za-z]+[\d.]+\w*\b|(?<![\w.])\d[\d,.]*\s?(?:%|x\b|×|[a-zA-Z/]{1,6}\b)?"
-)
+WORD = re.compile(r"[A-Za-z0-9_][\w.,+/%×-]*")
+
+
+@lru_cache(maxsize=8)
+def terms_of(text: str) -> tuple[str, ...]:
+    """Distinct words that hold a digit or an underscore, are written in capitals, or mix small letters and capitals."""
+    words = dict.fromkeys(word.rstrip(".,-/") for word in WORD.findall(text))
+    return tuple(word for word in words if len(word) > 1 and _is_term(word))
+
+
+def _is_term(word: str) -> bool:
+    if word.islower() and word.isalpha():
+        return False
+    return word.isupper() or "_" in word or any(c.isdigit() for c in word) or not word[1:].islower()
+
+
 MAX_EVIDENCE = 4
 
 
@@ -20,7 +34,7 @@ def find(reading: Reading, options: Mapping[str, Any]) -> Found | None:
     Strength grows to 1 at twice ``above``, or at none at all.
     """
     words = max(reading.num_words, 1)
-    terms = tuple(dict.fromkeys(hit.group().strip() for hit in TERM.finditer(reading.text)))
+    terms = terms_of(reading.text)
     share = len(terms) / words
     evidence = (f"{len(terms)} terms in {words} words", *terms[:MAX_EVIDENCE])
     if "above" in options:

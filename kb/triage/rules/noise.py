@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
 from kb.triage.reading import Found, Reading
 
 HASHTAG = re.compile(r"(?<![\w/&])#[A-Za-z\u3400-\u9fff]\w+")
+EMOJI = re.compile("[\u2300-\u23ff\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]")
 YOU = re.compile(r"\byour?\b|\byours\b", re.IGNORECASE)
 PER = 100
 """Words that counts refer to."""
@@ -22,7 +22,7 @@ def find(reading: Reading, options: Mapping[str, Any]) -> Found | None:
     words = max(reading.num_words, 20)
     counts = {
         "exclamations": reading.whole.count("!"),
-        "emoji": sum(c > "\u2190" and unicodedata.category(c) == "So" for c in reading.whole),
+        "emoji": 0 if reading.whole.isascii() else len(EMOJI.findall(reading.whole)),
         "hashtags": len(HASHTAG.findall(reading.whole)),
         "you": len(YOU.findall(reading.whole)),
     }
