@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import sys
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from kb.cli.shared import emit_json, emit_table, json_option, note, open_base
+from kb.cli.shared import console, emit_json, emit_table, json_option, note, open_base
 from kb.errors import KbError, WrongUse, worst
 
 if TYPE_CHECKING:
+    from rich.progress import TaskID
+
     from kb.repro.harness.contract import Unit
     from kb.repro.harness.run import Options, Report
     from kb.store import Base
 
-PROGRESS_S = 2.0
+PROGRESS_S = 10.0
 """Seconds between two lines of progress."""
 
 
@@ -213,7 +219,8 @@ def _run_groups(
 def _run_one(base: Base, unit: Unit, asked: dict[str, Any]) -> Report:
     from kb.repro.harness.run import run_unit
 
-    report = run_unit(base, unit, _options(asked), _progress(unit.name))
+    with _progress(unit.name) as progress:
+        report = run_unit(base, unit, _options(asked), progress)
     if asked["out"] is not None:
         _write_archive(asked["out"], report)
     return report
@@ -243,23 +250,37 @@ def _write_archive(folder: Path, report: Report) -> None:
     note(f"{sha256(data)}  {path}")
 
 
-def _progress(name: str) -> Any:
-    """A line with the time left, at most every two seconds."""
-    import time
+@contextlib.contextmanager
+def _progress(name: str) -> Iterator[Callable[[str, int, int], None]]:
+    """A bar on a terminal; elsewhere a line per phase, and what is left of long ones."""
+    if sys.stderr.isatty():
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    since: dict[str, float] = {}
-    said = time.monotonic()
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=console(), transient=True) as bar:
+            tasks: dict[str, TaskID] = {}
+
+            def draw(phase: str, done: int, total: int) -> None:
+                if phase not in tasks:
+                    tasks[phase] = bar.add_task(f"{name}: {phase}", total=total)
+                bar.update(tasks[phase], completed=done)
+
+            yield draw
+        return
+    began: dict[str, float] = {}
+    said = [0.0]
 
     def tell(phase: str, done: int, total: int) -> None:
-        nonlocal said
         now = time.monotonic()
-        began = since.setdefault(phase, now)
-        if now - said >= PROGRESS_S and done:
-            left = (now - began) / done * (total - done)
+        if phase not in began:
+            began[phase] = said[0] = now
+            note(f"{name}: {phase}, {total} cases")
+        elif now - said[0] >= PROGRESS_S and done < total:
+            left = (now - began[phase]) / done * (total - done)
             note(f"{name}: {phase} {done}/{total}, about {left:.0f} s left")
-            said = now
+            said[0] = now
 
-    return tell
+    yield tell
 
 
 def _drift(base: Base, reports: list[Report]) -> int:

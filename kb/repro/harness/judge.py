@@ -249,6 +249,9 @@ def finish(claim: Claim, ruling: Ruling, counted: Sequence[Measurement], *, chec
     if moved > MAX_DRIFT and outcome is not Outcome.INCONCLUSIVE:
         outcome = Outcome.INCONCLUSIVE
         reason, reason_zh = wording.drifted(moved, reason, reason_zh)
+    slowed = {str(cause) for one in counted for cause in one.run_facts.get("throttled", ())}
+    if slowed:
+        reason, reason_zh = wording.throttled(sorted(slowed), reason, reason_zh)
     if outcome is Outcome.CONTRADICTED:
         rule = claim.rule or ClaimRule()
         sessions = {one.at for one in counted if "clock" in one.run_facts}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -102,7 +103,10 @@ def run_unit(base: Base, unit: Unit, options: Options, progress: Progress = lamb
     started = time.monotonic()
     run = _prepare(base, unit, options)
     keeps = options.store and not options.quick
-    with hold(base.root, f"run-{run.name}", f"kb repro {unit.name}", wait_s=1.0):
+    # runs that are kept exclude each other, so that two never write into one checkpoint
+    with (
+        hold(base.root, f"repro-{unit.name}", f"kb repro {unit.name}", wait_s=1.0) if keeps else nullcontext()
+    ):
         checkpoint = Checkpoint.open(base, run.name, run.bench.declared.at, enabled=keeps)
         run.bench.declared = run.bench.declared.begun(checkpoint.at)
         clock_ = _Clock(started, options.timeout_s, unit.name)
@@ -161,7 +165,7 @@ def _prepare(base: Base, unit: Unit, options: Options) -> _Run:
             f"kb repro {unit.name}: not run",
             cause=f"the base has no claim {missing[0]}",
             remedy=f"add it to claims/{missing[0].partition('/')[0]}.toml with its rule",
-            next_command="kb claim lint",
+            next_command="kb list claims",
         )
     claims = {name: known[name] for name in unit.claims}
     device = "cuda" if options.gpu else "cpu"

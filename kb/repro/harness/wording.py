@@ -144,6 +144,12 @@ def drifted(factor: float, reason: str, reason_zh: str) -> Pair:
     )
 
 
+def throttled(causes: Sequence[str], reason: str, reason_zh: str) -> Pair:
+    """The GPU held its clocks back."""
+    listed = ", ".join(causes)
+    return f"{reason}; the GPU throttled meanwhile ({listed})", f"{reason_zh}；期间 GPU 降频（{listed}）"
+
+
 def not_vouched(reason: str, reason_zh: str) -> Pair:
     """Only an imported run without its digest speaks to it."""
     return (

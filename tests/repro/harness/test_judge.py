@@ -219,6 +219,14 @@ def test_a_machine_whose_speed_moved_is_not_judged_but_pairs_are():
     assert judge(claim(), [pairs]).verdict == "holds"
 
 
+def test_throttling_is_told_beside_the_number():
+    held_back = taken([2.0] * 40, facts={"clock": "cuda", "throttled": ["power cap"]})
+    verdict = judge(claim(), [held_back])
+    assert verdict.verdict == "holds"
+    assert "throttled meanwhile (power cap)" in verdict.reason
+    assert "power cap" in verdict.reason_zh
+
+
 def test_a_level_is_the_weakest_of_what_counted():
     found = [taken([2.0], name="a"), taken([2.0], name="b", level="simulated")]
     assert judge(claim(), found).level is Level.SIMULATED
