@@ -9,6 +9,7 @@ for it. Without that an imported run is shown apart and never carries the level 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,8 @@ from kb.tables import RunRow, run_groups
 
 FORMAT = "runs/1"
 MAX_BYTES = 256 << 20
+NAME = re.compile(r"^[a-z0-9]+(-[a-z0-9]+)*$")
+"""Names of reproductions."""
 
 
 @dataclass(frozen=True)
@@ -120,10 +123,14 @@ def unpack(data: bytes, name: str) -> list[Run]:
 
 
 def _agrees(run: Run, name: str) -> None:
-    """See that every record names its own digest, reproduction and machine class."""
-    env = environment_name(run.environment)
+    """See that every record names its own digest, reproduction, machine class and rules: these become file names."""
+    env, rules = environment_name(run.environment), digest(run.rules)[:SHORT]
+    if not NAME.match(run.repro):
+        raise BadInput(
+            f"{name}: not imported", cause=f"{run.repro[:60]!r} is no name", remedy="words and hyphens"
+        )
     for one in run.measurements:
-        if identify(one) != one.id or one.env != env or one.repro != run.repro:
+        if (identify(one), env, run.repro, rules) != (one.id, one.env, one.repro, one.rule):
             raise BadInput(
                 f"{name}: not imported",
                 cause=f"measurement {one.id} does not follow from what it declares",

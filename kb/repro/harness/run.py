@@ -115,6 +115,9 @@ def run_unit(base: Base, unit: Unit, options: Options, progress: Progress = lamb
         except WrongResult:
             checkpoint.discard()
             raise
+        except KeyboardInterrupt:
+            checkpoint.flush()
+            raise
         rules = {claim.id: effective_rule(claim) for claim in run.claims.values()}
         report = Report(
             unit, run.environment, options.seed, options.quick, taken, rules=rules, blocked=run.blocked

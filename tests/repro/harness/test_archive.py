@@ -8,7 +8,9 @@ import pytest
 
 from kb.errors import BadInput, NothingMatches
 from kb.files import digest
+from kb.model import Measurement
 from kb.repro.harness import archive
+from kb.repro.harness.bench import identify
 from kb.repro.harness.run import Options, run_unit
 from kb.store import Base
 from kb.tables import run_groups
@@ -105,6 +107,34 @@ def test_a_tampered_archive_is_refused(packed, change, mend_sum):
     with pytest.raises(BadInput):
         bring(other, path)
     assert files_of(other) == before
+
+
+@pytest.mark.parametrize("name", ["../items", "a/b", "", "x" * 300 + "/", "measurements/../../up", "A b"])
+def test_a_name_that_leads_elsewhere_is_refused(packed, name):
+    path, _, other = packed
+    before = files_of(other)
+    body = json.loads(path.read_text())
+    body["runs"][0]["repro"] = name
+    for one in body["runs"][0]["measurements"]:
+        one["repro"] = name
+        one["id"] = identify(Measurement.model_validate(one))
+    del body["sum"]
+    body["sum"] = digest(body)
+    path.write_text(json.dumps(body))
+    with pytest.raises(BadInput):
+        bring(other, path)
+    assert files_of(other) == before
+
+
+def test_rules_that_are_not_the_declared_ones_are_refused(packed):
+    path, _, other = packed
+    body = json.loads(path.read_text())
+    body["runs"][0]["rules"]["toy/third"]["holds"] = [0.0, 1.0]
+    del body["sum"]
+    body["sum"] = digest(body)
+    path.write_text(json.dumps(body))
+    with pytest.raises(BadInput, match="not imported"):
+        bring(other, path)
 
 
 @pytest.mark.parametrize(
