@@ -16,8 +16,9 @@ MAX_LINE = 20_000
 _HIDDEN = re.compile("[\u202a-\u202e\u2066-\u2069\u200b\u2060\ufeff]")
 _BULLET = re.compile(r"(\s*)(?:[•·▪◦●○‣*+-])\s+(?=\S)")
 _NUMBERED = re.compile(r"(\s*)(\d{1,3})[.)、]\s+(?=\S)")
-_ONE_LINE_FENCE = re.compile(rf"(.*?)`{{3,}}\s*({LANGUAGES})?\s+(.*?)\s*`{{3,}}\s*(.*)", re.IGNORECASE)
-_OPEN_FENCE = re.compile(r"(.*?)(`{3,}|~{3,})[ \t]*([\w+#-]*)[ \t]*(.*)")
+_RUN = re.compile(r"`{3,}")
+_LANGUAGE = re.compile(rf"({LANGUAGES})?\s+(?=\S)", re.IGNORECASE)
+_OPEN_FENCE = re.compile(r"(`{3,}|~{3,})[ \t]*([\w+#-]*)[ \t]*(.*)")
 _BARE_FENCE = re.compile(rf"(.*[:：])\s+({LANGUAGES})\s+(?=[#$>]\s)(.*)", re.IGNORECASE)
 _SHORT_KEY = r"(?=[^\s:：,，。；;（(]{1,14}[:：])"
 
@@ -71,14 +72,15 @@ def _fences(physical: list[tuple[int, str]], unreadable: list[Unreadable]) -> li
             continue
         if not text.strip():
             continue
-        if one := _ONE_LINE_FENCE.fullmatch(text):
-            found.extend(_text(number, one.group(1)))
-            found.extend(_code_and_rest(number, [one.group(3)], one.group(2) or "", one.group(4)))
+        if one := _one_line(text):
+            head, language, body, rest = one
+            found.extend(_text(number, head))
+            found.extend(_code_and_rest(number, [body], language, rest))
             unreadable.append(Unreadable(number, "a code block on one line: its line breaks are lost"))
-        elif (opened := _OPEN_FENCE.fullmatch(text)) and "`" not in opened.group(4):
-            found.extend(_text(number, opened.group(1)))
-            fence, language, start = opened.group(2), opened.group(3), number
-            code = [opened.group(4)] if opened.group(4).strip() else []
+        elif opened := _opened(text):
+            head, fence, language, code_head = opened
+            found.extend(_text(number, head))
+            start, code = number, [code_head] if code_head.strip() else []
             if code:
                 unreadable.append(
                     Unreadable(number, "code on the fence's own line: its line breaks are lost")
@@ -93,6 +95,28 @@ def _fences(physical: list[tuple[int, str]], unreadable: list[Unreadable]) -> li
         unreadable.append(Unreadable(start, "a code block that never ends"))
         found.append(Line(start, "\n".join(code), "code", mark=language))
     return found
+
+
+def _one_line(text: str) -> tuple[str, str, str, str] | None:
+    """Text before, language, code and text behind of a fence that opens and closes on one line."""
+    runs = list(_RUN.finditer(text))
+    if len(runs) < 2:
+        return None
+    inside = text[runs[0].end() : runs[1].start()]
+    language = _LANGUAGE.match(inside)
+    if language is None:
+        return None
+    code = inside[language.end() :].strip()
+    return text[: runs[0].start()].rstrip(), language.group(1) or "", code, text[runs[1].end() :].strip()
+
+
+def _opened(text: str) -> tuple[str, str, str, str] | None:
+    """Text before, fence, language and code of a line that opens a fence."""
+    at = min((i for i in (text.find("```"), text.find("~~~")) if i >= 0), default=-1)
+    found = _OPEN_FENCE.fullmatch(text, at) if at >= 0 else None
+    if found is None or "`" in found.group(3):
+        return None
+    return text[:at].rstrip(), found.group(1), found.group(2), found.group(3)
 
 
 def _text(number: int, text: str) -> list[Line]:

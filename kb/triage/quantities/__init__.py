@@ -24,6 +24,8 @@ from kb.triage.quantities.worded import worded
 __all__ = ["Bound", "Quantity", "Role", "extract"]
 _PER_SECOND_ZH = re.compile(r"每秒\s?(?:约|可|能|最多|大约)?\s?(?:[\u4e00-\u9fff]{1,4}?)?(?:约|近)?\s?$")
 _PER_HOUR_ZH = re.compile(r"每小时\s?(?:约|仅|只要)?\s?$")
+MAX_FIGURES = 60
+"""Numbers from which a sentence is no prose: a dump of data is not read."""
 COMPARABLE = frozenset({"ratio", "fraction"})
 """Units whose figures are differences, so that a baseline named later in the sentence is theirs."""
 
@@ -47,6 +49,8 @@ def extract(text: str) -> list[Quantity]:
 
 def _of_sentence(sentence: Sentence) -> Iterator[Quantity]:
     text = sentence.text
+    if not re.search(r"\w", text) or len(re.findall(r"\d+", text)) > MAX_FIGURES:
+        return
     spans = noise_spans(text)
     readable = blank(
         text, [*spans, *(m.span() for m in SETTING.finditer(text) if not _is_found(text, m.start()))]
@@ -146,7 +150,7 @@ def _words(text: str) -> Iterator[Quantity]:
 
 def _compared(text: str, found: list[Quantity]) -> list[Quantity]:
     """Give each claim its baseline: tied by grammar, named in its clause, or shared over the sentence."""
-    named = mentions(text)
+    named = mentions(text)[:MAX_FIGURES] if any(q.role == "claim" for q in found) else []
     out: list[Quantity] = []
     for quantity in found:
         if quantity.role != "claim":

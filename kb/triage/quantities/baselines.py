@@ -21,7 +21,7 @@ _STOP_ZH = re.compile(
 )
 _COMPARE_ZH = re.compile(r"(?:相比于?|相较于?|相对于?|对比对象(?:是|为)|(?:均|都)?对比|与|和|同|较|比)\s?")
 _IS_TIMES_ZH = re.compile(
-    r"(?:相当于|达到了?|只有|仅为|仅有|最高为|最高|约为|是|为|到|至|有)\s?(?P<np>(?:[A-Za-z][\w.+-]*|[^，。；,;：:（）()是为\d]){1,24}?)\s?的\s?(?:约|近|不到|超过|大约)?\s?$"
+    r"(?:相当于|达到了?|只有|仅为|仅有|最高为|最高|约为|是|为|到|至|有)\s?(?P<np>[^，。；,;：:（）()是为]{1,40}?)\s?的\s?(?:约|近|不到|超过|大约)?\s?$"
 )
 _WHOLE = re.compile(
     r"(?:theoretical |hardware |roofline )?(?:peak|roofline|maximum|baseline|ideal|line rate)\b",
@@ -127,7 +127,7 @@ def _chinese(sentence: str) -> Iterator[Mention]:
                 np, m.start(), end, is_leading=word != "对比对象是" and not sentence[: m.start()].strip()
             )
     for m in re.finditer(
-        r"(?:是|为|达到?|最高为|只有)\s?((?:[A-Za-z][\w.+-]*|[^，。；,;：:（）()是为\d]){1,24}?)\s?的\s?[\d.]+\s?[倍%]",
+        r"(?:是|为|达到?|最高为|只有)\s?([^，。；,;：:（）()是为]{1,40}?)\s?的\s?[\d.]+\s?[倍%]",
         sentence,
     ):
         if np := _clean(m.group(1)):
@@ -136,4 +136,5 @@ def _chinese(sentence: str) -> Iterator[Mention]:
 
 def _clean(np: str) -> str:
     np = re.sub(r"^(?:最高|约|只有|仅|了)", "", np.strip(" 的"))
-    return "" if np in _EMPTY or re.fullmatch(r"[\d.,% ]*", np) or len(np) > 40 else np
+    is_figure = re.search(r"(?<![A-Za-z0-9._-])\d", np)
+    return "" if np in _EMPTY or is_figure or not np or len(np) > 40 else np

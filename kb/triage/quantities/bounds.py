@@ -43,7 +43,7 @@ _AFTER: tuple[tuple[Bound, re.Pattern[str]], ...] = (
     ("about", re.compile(r"\s?(?:左右|上下|or so|前后(?=[，。]))")),
 )
 _OF_ANOTHER_ZH = re.compile(
-    r"(最高|最多|至多|最大|超过|至少|约|大约|不到|接近)(?:为|是|达到?|可达)(?:[A-Za-z][\w.+-]*|[^，。；,;\d]){1,24}的\s?$"
+    r"(最高|最多|至多|最大|超过|至少|约|大约|不到|接近)(?:为|是|达到?|可达)[^，。；,;]{1,30}的\s?$"
 )
 _ANOTHER: dict[str, Bound] = {
     "超过": "at-least",

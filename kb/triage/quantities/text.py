@@ -20,6 +20,10 @@ def plain(text: str) -> str:
     return text.translate(_WIDE)
 
 
+MAX_SENTENCE = 600
+"""Characters after which a sentence is cut, so that no text costs more than its length."""
+
+
 @dataclass(frozen=True)
 class Sentence:
     """A sentence and where it begins."""
@@ -31,9 +35,22 @@ class Sentence:
 def sentences(text: str) -> Iterator[Sentence]:
     """Sentences of a plain text; abbreviations and decimals end none."""
     begin = 0
-    for end in [m.end() for m in _END.finditer(text)] + [len(text)]:
+    ends = [m.end() for m in _END.finditer(text)] + [len(text)]
+    for end in _short(text, ends):
         if text[begin:end].strip():
             yield Sentence(text[begin:end], begin)
+        begin = end
+
+
+def _short(text: str, ends: list[int]) -> Iterator[int]:
+    """The same ends, and one more wherever a sentence would be longer than anybody writes."""
+    begin = 0
+    for end in ends:
+        while end - begin > MAX_SENTENCE:
+            cut = max(text.rfind(c, begin + MAX_SENTENCE // 2, begin + MAX_SENTENCE) for c in " ，；,;")
+            begin = cut + 1 if cut > begin else begin + MAX_SENTENCE
+            yield begin
+        yield end
         begin = end
 
 
