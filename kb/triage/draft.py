@@ -182,7 +182,7 @@ def _view(n: str, one: Chosen, scope: Scope) -> dict[str, Any]:
         "id": code(item.id),
         "link": link(item.url) if item.url else "",
         "dates": [
-            (key, getattr(item, key).at)
+            (key, getattr(item, key).at[:10])
             for key in ("submitted", "updated", "announced")
             if getattr(item, key)
         ],

@@ -76,6 +76,8 @@ class Reading:
     def sentences(self) -> tuple[str, ...]:
         """Sentences of the text as written, in order."""
         text = (self.body or self.item.summary)[:MAX_TEXT]
+        # extracted pages begin with their own heading, which is no sentence
+        text = text.removeprefix(f"# {self.item.title}").lstrip()
         return tuple(part.strip() for part in _SENTENCE.split(text) if len(part.strip()) > MIN_PHRASE)
 
     @cached_property

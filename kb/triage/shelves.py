@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kb.model import Topic
@@ -17,6 +17,8 @@ NARROW_BONUS = 1.6
 """A narrower topic wins against its parent, whose words are more general."""
 LEAST_SHARE = 0.4
 """Topics with less than this share of the best one are left out."""
+LEAST_OF_PARENT = 0.5
+"""A narrower topic with this share of its parent's score comes before it, if the title agrees."""
 AT_MOST = 4
 
 
@@ -50,17 +52,29 @@ def find_shelves(
     """
     rated = []
     kept = set(forced)
+    worth: dict[str, tuple[float, float]] = {}
     for shelf in shelves:
         words = shelf.phrases.find(reading)
-        score = shelf.worth * _score(words, reading)
-        if score >= LEAST or shelf.path in kept:
-            rated.append((score, shelf.path, tuple(words)))
-    rated.sort(key=lambda one: (-one[0], one[1]))
-    best = rated[0][0] if rated else 0.0
+        whole, in_title = _score(words, reading)
+        worth[shelf.path] = (shelf.worth * whole, shelf.worth * in_title)
+        if shelf.worth * whole >= LEAST or shelf.path in kept:
+            rated.append((shelf.worth * whole, shelf.path, tuple(words)))
+    rated.sort(key=lambda one: (-_rank(one[1], worth), one[1]))
+    best = max((score for score, _, _ in rated), default=0.0)
     chosen = [one for one in rated if one[1] in kept or one[0] >= LEAST_SHARE * best]
     return tuple((path, words) for _, path, words in chosen[:AT_MOST])
 
 
-def _score(words: list[str], reading: Reading) -> float:
+def _rank(path: str, worth: Mapping[str, tuple[float, float]]) -> float:
+    """Place of a topic: before its parent where its words say half as much, and at least as much in the title."""
+    score, in_title = worth[path]
+    above, above_in_title = worth.get(path.rpartition("/")[0], (0.0, 0.0))
+    wins = in_title and in_title >= above_in_title and score >= LEAST_OF_PARENT * above
+    return max(score, above + score / 1_000) if wins else score
+
+
+def _score(words: list[str], reading: Reading) -> tuple[float, float]:
+    """Worth of the words that were found, and of those in the title alone."""
     title = reading.lower[: len(reading.title)]
-    return sum(TITLE_WORTH if next(places(word.lower(), title), None) is not None else 1.0 for word in words)
+    num = sum(next(places(word.lower(), title), None) is not None for word in words)
+    return len(words) + (TITLE_WORTH - 1) * num, TITLE_WORTH * num

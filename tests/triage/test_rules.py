@@ -166,3 +166,43 @@ def test_the_weight_of_a_word_rule_counts_each_distinct_word_up_to_its_most():
     [fired] = scorer.assess(reading("wow wow great super"), at="2026-07-02T00:00:00Z").rules
     assert fired.weight == -4
     assert fired.evidence == ("wow", "great")
+
+
+class TestShelves:
+    """An item goes where its words are: title first, narrow before general, several at once."""
+
+    def shelves(self, title, text, forced=()):
+        from kb.store import Base
+        from kb.triage.shelves import find_shelves, make_shelves
+
+        made = make_shelves(Base(SHIPPED).topics().values())
+        return [path for path, _ in find_shelves(reading(text, title=title), made, forced)]
+
+    @pytest.mark.parametrize(
+        ("title", "text", "first"),
+        [
+            ("Evicting the KV cache in LLM serving", "With vLLM, TTFT falls.", "inference/kvcache"),
+            (
+                "vLLM against SGLang",
+                "TTFT and tok/s of two inference engines; prefix caching is on.",
+                "inference",
+            ),
+            (
+                "Self-speculative decoding with a small drafter",
+                "A draft model on an edge device.",
+                "inference/speculative",
+            ),
+            ("图数据库与多跳推理", "知识图谱上的图检索。", "database/graphrag"),
+            ("大模型推理服务的抢占调度", "尾延迟与排队。", "inference/scheduling"),
+        ],
+    )
+    def test_the_first_topic_is_the_narrowest_that_fits(self, title, text, first):
+        assert self.shelves(title, text)[0] == first
+
+    def test_a_text_of_two_fields_stands_on_two_shelves(self):
+        found = self.shelves("KV cache for agents", "Agents call tools; prefix caching keeps their context.")
+        assert {"inference/kvcache", "agent"} <= set(found)
+
+    def test_a_foreign_text_stands_nowhere_unless_its_source_says_so(self):
+        assert self.shelves("Sourdough", "Dough rises faster at altitude.") == []
+        assert self.shelves("Sourdough", "Dough rises faster.", forced=("backend",)) == ["backend"]
