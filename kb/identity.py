@@ -13,6 +13,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from kb.urls import clean_url, find_urls, url_key, url_parts
 
@@ -67,6 +68,7 @@ class Work:
     """Address that can be fetched."""
 
 
+@lru_cache(maxsize=4096)
 def identify(text: str) -> Work | None:
     """Return the work that an address or an id names, or None where it names none.
 
@@ -118,6 +120,9 @@ def find_works(text: str) -> list[Work]:
 
 
 def _prose(text: str) -> Iterator[tuple[int, int, Work]]:
+    plain = text.lower()
+    if "arxiv" not in plain and "doi" not in plain:
+        return
     for found in _PROSE_ARXIV.finditer(text):
         yield found.start(), found.end(), _arxiv(found)
     for found in _PROSE_DOI.finditer(text):

@@ -46,64 +46,65 @@ class Committer:
         self.window = window
         self.dry_run = dry_run
         self._at = stamp(window.now)
-        self._batch: dict[tuple[str, str], Item] = {}
-        """Items of this source, by (id, version); with ``dry_run`` also those of the sources before."""
-        self._met: dict[str, str] = {}
-        """Works among them and when they were first seen."""
+        self._view = known.look_up(())
+        self._told: set[tuple[str, str]] = set()
+        """(id, version) that the present source has spoken of: what it says first counts."""
         self._texts: dict[str, str] = {}
         """Content digest → text longer than a summary."""
 
     def take(self, task: Task, entries: list[Entry], explained: list[str]) -> Taken:
-        """Judge one source's entries, append what is new and fill in its report."""
-        self._texts = {}
-        if not self.dry_run:
-            self._batch, self._met = {}, {}
+        """Judge one source's entries, stage what is new and fill in its report."""
+        self._told = set()
         facts = self.known.source_facts(task.config.name)
         taken = Taken()
+        self._view = self.known.look_up(key for entry in entries for key in (entry.id, *entry.aliases))
         for entry in entries:
             self._judge(task, entry, facts, taken, explained)
         if self._ids_changed(task, entries, taken, facts):
             return Taken()
         self._look_for_gap(task, entries, taken, facts)
-        if (items := [*taken.new, *taken.updated]) and not self.dry_run:
-            keep_texts(self.base, self._texts)
-            with self.base.writing("kb ingest"):
-                self.known.append(items)
+        self.known.stage(self._view.items)
         return taken
+
+    def flush(self) -> None:
+        """Write what was staged."""
+        if self.dry_run:
+            return
+        keep_texts(self.base, self._texts)
+        self._texts = {}
+        self.known.flush()
 
     def _judge(
         self, task: Task, entry: Entry, facts: tuple[int, str, str], taken: Taken, explained: list[str]
     ) -> None:
         report = task.report
-        work, key = self.known.canonical(entry.id, entry.aliases)
+        work, key, versions = self._view.resolve(entry.id, entry.aliases)
         if key:
             explained.append(f"{task.config.name}: {entry.id} is {work}, known by {key}")
         if work in self.known.dropped:
             report.dropped += 1
             return
-        if entry.is_notice or (not entry.version and work.startswith("arxiv:") and self.known.has(work)):
+        if entry.is_notice or (not entry.version and versions and work.startswith("arxiv:")):
             self._notice(task, entry, work, taken)
             return
-        before = self._batch.get((work, entry.version))
-        seen = self.known.get(work, entry.version) if before is None else None
+        seen = versions.get(entry.version)
         content = _content(entry)
-        if before is not None or (
-            seen and (seen.content == content or not _may_update(seen.source, task.config.name))
-        ):
+        is_told = (work, entry.version) in self._told
+        self._told.add((work, entry.version))
+        if is_told or (seen and (seen.content == content or not _may_update(seen.source, task.config.name))):
             report.known += 1
             taken.ids.append(work)
             return
-        is_known = seen is not None or self.known.has(work) or work in self._met
-        if not is_known and not self._counts(task, entry, facts):
+        if not versions and not self._counts(task, entry, facts):
             report.outside += 1
             return
-        item = self._item(task, entry, work, content)
-        self._batch[work, entry.version] = item
-        self._met[work] = item.first_seen.at
+        first = min((known.first_seen for known in versions.values()), default=self._at)
+        item = self._item(task, entry, work, content, first)
+        self._view.add(item)
         if len(entry.text) > SUMMARY_CHARS:
             self._texts[content] = entry.text
         taken.ids.append(work)
-        if is_known:
+        if versions:
             report.updated += 1
             taken.updated.append(item)
         else:
@@ -122,7 +123,9 @@ class Committer:
             return
         # the digest stays: the text is the same, and the source that gave it must not take the notice for a change
         values = newest.to_json() | {"notices": [*dict.fromkeys([*newest.notices, *entry.notices])]}
-        taken.updated.append(Item.model_validate(values | {"fetched_at": self._at}))
+        item = Item.model_validate(values | {"fetched_at": self._at})
+        self._view.add(item)
+        taken.updated.append(item)
         task.report.updated += 1
         for notice in entry.notices:
             task.report.note(f"{work}: {notice}")
@@ -150,8 +153,7 @@ class Committer:
         followed = dt.datetime.fromisoformat(facts[2]) if facts[0] and facts[2] else None
         return earliest >= self.window.start or (followed is not None and earliest >= followed)
 
-    def _item(self, task: Task, entry: Entry, work: str, content: str) -> Item:
-        first = self._met.get(work) or self.known.first_seen(work) or self._at
+    def _item(self, task: Task, entry: Entry, work: str, content: str, first: str) -> Item:
         aliases = dict.fromkeys(entry.aliases)
         if work != entry.id:
             aliases[entry.id] = None

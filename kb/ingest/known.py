@@ -11,11 +11,11 @@ import hashlib
 import json
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from kb.ingest.seen import Seen, View, names_of, parts, row, row_of
 from kb.model import Item
 from kb.store import MONTH, Base
 
@@ -33,16 +33,6 @@ VERSION = 3
 ACTS = frozenset({"drop", "release", "merge", "split"})
 
 
-@dataclass(frozen=True)
-class Seen:
-    """What is known of one version of a work."""
-
-    content: str
-    source: str
-    first_seen: str
-    title: str
-
-
 class Known:
     """The index, opened and brought up to date."""
 
@@ -52,6 +42,8 @@ class Known:
         """Ids that the index held and the files no longer do."""
         self.is_fresh = False
         """The index was made anew, so what vanished before is not known."""
+        self.pending: list[Item] = []
+        """Staged and not yet written."""
         self._sizes: dict[str, int] = {}
         self._unsettled: set[str] = set()
         self._lock = threading.RLock()
@@ -125,13 +117,12 @@ class Known:
             if not start:
                 file.seek(0)
                 self._forget(path.name)
-            for line in file:
-                if line.endswith(b"\n"):
-                    state.update(line)
-                    start += len(line)
-                    self._take(line, path.stem)
-                else:
-                    self._take(line, path.stem)  # torn or unfinished: read again next time
+            while lines := file.readlines(1 << 22):
+                self._take(lines, path.stem)
+                for line in lines:
+                    if line.endswith(b"\n"):  # a torn last line is read again next time
+                        state.update(line)
+                        start += len(line)
             stat = path.stat()
             self._db.execute(
                 "insert or replace into file values(?, ?, ?, ?, ?)",
@@ -151,42 +142,33 @@ class Known:
         self._db.execute("delete from work where month = ?", (month,))
         self._db.executemany("delete from alias where id = ?", ((work,) for work in ids))
 
-    def _take(self, line: bytes, month: str) -> None:
-        try:
-            value = json.loads(line)
-        except ValueError:
-            return
-        if not isinstance(value, dict) or not isinstance(value.get("id"), str):
-            return
-        dated = next(
-            (value[k]["at"] for k in ("announced", "submitted") if isinstance(value.get(k), dict)), ""
-        )
-        first_seen = value.get("first_seen")
-        self._store(
-            value["id"],
-            str(value.get("version", "")),
-            str(value.get("content_sha256", "")),
-            str(value.get("source", "")),
-            str(first_seen.get("at", "")) if isinstance(first_seen, dict) else "",
-            str(dated),
-            str(value.get("title", "")),
-            month,
-            [alias for alias in value.get("aliases", []) if isinstance(alias, str)],
-        )
+    def _take(self, lines: list[bytes], month: str) -> None:
+        rows, names = [], []
+        for line in lines:
+            try:
+                value = json.loads(line)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(value, dict) and isinstance(value.get("id"), str):
+                rows.append(row_of(value, month))
+                aliases = value.get("aliases") or []
+                names += [
+                    (alias, value["id"])
+                    for alias in aliases
+                    if isinstance(alias, str) and alias != value["id"]
+                ]
+        self._store(rows, names)
 
-    def _store(
-        self, work: str, version: str, content: str, source: str, seen: str, dated: str, title: str, month: str,
-        aliases: Iterable[str],
-    ) -> None:  # fmt: skip
-        row = (work, version, content, source, seen, dated, title, month)
-        self._db.execute("insert or replace into work values(?, ?, ?, ?, ?, ?, ?, ?)", row)
-        self._db.executemany(
-            "insert or ignore into alias values(?, ?)", ((alias, work) for alias in aliases if alias != work)
-        )
+    def _store(self, rows: list[tuple[str, ...]], names: list[tuple[str, str]]) -> None:
+        self._db.executemany("insert or replace into work values(?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        self._db.executemany("insert or ignore into alias values(?, ?)", names)
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
         with self._lock:
+            if self._db.in_transaction:  # part of what is staged
+                yield
+                return
             self._db.execute("begin")
             try:
                 yield
@@ -224,34 +206,21 @@ class Known:
                 found = self._db.execute("select 1 from work where id = ? limit 1", (work,))
             return found.fetchone() is not None
 
-    def get(self, work: str, version: str) -> Seen | None:
-        """What is known of one version."""
+    def versions(self, work: str) -> dict[str, Seen]:
+        """What is known of a work, by version; empty for an unknown one."""
         with self._lock:
-            row = self._db.execute(
-                "select content, source, first_seen, title from work where id = ? and version = ?",
-                (work, version),
-            ).fetchone()
-        return Seen(*row) if row else None
+            rows = self._db.execute(
+                "select version, content, source, first_seen, title from work where id = ?", (work,)
+            ).fetchall()
+        return {row[0]: Seen(*row[1:]) for row in rows}
+
+    def canonical(self, work: str, aliases: Sequence[str] = ()) -> tuple[str, str]:
+        """The id under which a work is kept, and which key led there (empty for its own id)."""
+        return self.look_up([work, *aliases]).resolve(work, aliases)[:2]
 
     def first_seen(self, work: str) -> str:
         """When a work was first met; empty for an unknown one."""
-        with self._lock:
-            row = self._db.execute("select min(first_seen) from work where id = ?", (work,)).fetchone()
-        return str(row[0] or "")
-
-    def canonical(self, work: str, aliases: Iterable[str] = ()) -> tuple[str, str]:
-        """The id under which a work is kept, and which key led there (empty for its own id)."""
-        target = self.follow_merges(work)
-        if target != work:
-            return target, f"merged: {work}"
-        if self.has(work):
-            return work, ""
-        with self._lock:
-            for key in (work, *aliases):
-                row = self._db.execute("select id from alias where key = ?", (key,)).fetchone()
-                if row or (key != work and not key.startswith("guid:") and self.has(key)):
-                    return self.follow_merges(row[0] if row else key), key
-        return work, ""
+        return min((seen.first_seen for seen in self.versions(work).values()), default="")
 
     def follow_merges(self, work: str) -> str:
         """The work that this one was merged into, or itself."""
@@ -273,25 +242,61 @@ class Known:
             ).fetchone()
         return int(row[0]), str(row[1] or ""), str(row[2] or "")
 
-    # Learning
+    # Learning: staged in one transaction, which ends only after the files have everything
 
-    def append(self, items: list[Item]) -> None:
-        """Append items to the base and take them in; the caller holds the write lock."""
-        months = {item.first_seen.at[:7] for item in items}
+    def look_up(self, keys: Iterable[str]) -> View:
+        """What is known of works under any of these ids and aliases, read in few questions.
+
+        Each question lets other threads run, and waiting for one's turn again costs more than the answer.
+        """
+        wanted = list(dict.fromkeys(k for key in keys for k in (key, self.follow_merges(key))))
+        aliases: dict[str, str] = {}
+        works: dict[str, dict[str, Seen]] = {}
+        with self._lock:
+            for part in parts(wanted):
+                marks = ",".join("?" * len(part))
+                aliases.update(self._db.execute(f"select key, id from alias where key in ({marks})", part))  # noqa: S608
+            wanted += [self.follow_merges(work) for work in aliases.values()]
+            for part in parts(list(dict.fromkeys(wanted))):
+                marks = ",".join("?" * len(part))
+                query = (
+                    f"select id, version, content, source, first_seen, title from work where id in ({marks})"  # noqa: S608
+                )
+                for work, version, *rest in self._db.execute(query, part):
+                    works.setdefault(work, {})[version] = Seen(*rest)
+        return View(self.follow_merges, works, aliases)
+
+    def stage(self, items: Sequence[Item]) -> None:
+        """Take in items that are not written yet, in a transaction that `flush` ends."""
+        with self._lock:
+            if not self._db.in_transaction:
+                self._db.execute("begin")
+            self._store([row(item) for item in items], [pair for item in items for pair in names_of(item)])
+        self.pending += items
+
+    def flush(self) -> None:
+        """Append everything staged to the base, then end the transaction; takes the write lock.
+
+        A crash before its end leaves files that are ahead of the index, which then reads them.
+        """
+        if not self.pending:
+            if self._db.in_transaction:
+                self._db.execute("commit")
+            return
+        months = {item.first_seen.at[:7] for item in self.pending}
         paths = [self.base.root / "items" / f"{month}.jsonl" for month in sorted(months)]
-        if any(self._sizes.get(path.name, 0) != _size(path) for path in paths):
-            self._follow()  # somebody else appended meanwhile
-        self.base.append_items(items)
-        with self._writing():
-            for item in items:
-                dated = item.announced or item.submitted
+        with self.base.writing("kb ingest"):
+            if any(self._sizes.get(path.name, 0) != _size(path) for path in paths):
+                self._follow()  # somebody else appended meanwhile
                 self._store(
-                    item.id, item.version, item.content_sha256, item.source, item.first_seen.at,
-                    dated.at if dated else "", item.title, item.first_seen.at[:7], item.aliases,
-                )  # fmt: skip
-        for path in paths:
-            self._sizes[path.name] = _size(path)
-            self._unsettled.add(path.name)
+                    [row(item) for item in self.pending], [n for i in self.pending for n in names_of(i)]
+                )
+            self.base.append_items(self.pending)
+            for path in paths:
+                self._sizes[path.name] = _size(path)
+                self._unsettled.add(path.name)
+        self._db.execute("commit")
+        self.pending.clear()
 
     def settle(self) -> None:
         """Note that the files were read to their ends, so that the next run reads nothing twice."""

@@ -31,6 +31,8 @@ from kb.vocab import FINE_STATUS
 
 WORKERS = 8
 """Sources fetched side by side; one host is never asked twice at once more often than its pace."""
+BATCH = 1000
+"""Items that are written together: one append and one sync to disk for many small feeds."""
 FINE = FINE_STATUS | {"moved", "withdrawn"}
 """Statuses that need no rerun: the answer came, and the report says what a person may change."""
 UNKNOWN_NAME = frozenset({"not-found", "bad-request"})
@@ -135,10 +137,14 @@ def ingest(
         listen({"event": "start", "sources": [task.config.name for task in tasks]})
         with concurrent.futures.ThreadPoolExecutor(WORKERS, thread_name_prefix="ingest") as pool:
             jobs = [pool.submit(_fetch, task, kinds[task.config.name], listen) for task in tasks]
+            waiting: list[tuple[Task, list[str]]] = []
             try:
                 for task, job in zip(tasks, jobs, strict=True):
-                    _commit(task, job.result(), committer, outcome)
+                    if not job.done() or len(known.pending) >= BATCH:
+                        _settle(waiting, committer)
+                    waiting.append((task, _commit(task, job.result(), committer, outcome)))
                     listen({"event": "source", **task.report.to_json()})
+                _settle(waiting, committer)
             except BaseException:
                 for job in jobs:
                     job.cancel()
@@ -203,7 +209,8 @@ def _judged(raws: Iterator[Any], kind: Any, task: Task) -> Iterator[Entry]:
             yield made
 
 
-def _commit(task: Task, entries: list[Entry], committer: Committer, outcome: Outcome) -> None:
+def _commit(task: Task, entries: list[Entry], committer: Committer, outcome: Outcome) -> list[str]:
+    """Stage what a source gave and complete its report; ids of the works it spoke of."""
     report = task.report
     items = committer.take(task, entries, outcome.explained)
     outcome.reports.append(report)
@@ -215,11 +222,20 @@ def _commit(task: Task, entries: list[Entry], committer: Committer, outcome: Out
         report.status = "no-news"
         if task.config.kind.startswith("arxiv") and (why := why_quiet(task.window.now)):
             report.note(why)
-    if not committer.dry_run:
+    return items.ids
+
+
+def _settle(waiting: list[tuple[Task, list[str]]], committer: Committer) -> None:
+    """Write what was staged, then what may only be kept once that is written."""
+    committer.flush()
+    for task, ids in waiting:
+        if committer.dry_run:
+            continue
         for body in task.bodies:
             committer.base.write(committer.base.bodies / sha256(body), body)
-    if not committer.dry_run and report.status in FINE and report.status != "not-modified":
-        validators.store(committer.base, task.config.name, task.window, task.received, items.ids)
+        if task.report.status in FINE and task.report.status != "not-modified":
+            validators.store(committer.base, task.config.name, task.window, task.received, ids)
+    waiting.clear()
 
 
 def open_window(base: Base, since: dt.date | None, until: dt.date | None, zone: str) -> Window:

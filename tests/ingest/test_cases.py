@@ -425,11 +425,11 @@ from kb.store import Base
 from kb.texts import text_of
 when = sys.argv[2]
 if when == "after-append":
-    inner = Known.append
-    def append(self, items):
+    inner = Base.append_items
+    def append_items(self, items):
         inner(self, items)
         os.kill(os.getpid(), signal.SIGKILL)
-    Known.append = append
+    Base.append_items = append_items
 else:
     def append_items(self, items):
         path = self.root / "items/2026-07.jsonl"
