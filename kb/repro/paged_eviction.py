@@ -1,6 +1,6 @@
 """Evicting nine tokens in ten from a paged KV cache: how much memory comes back?
 
-Backs     eai/evict-14400 · eai/rkv-contiguous · eai/hole-filling · eai/oom
+Backs     eai/evict-14400 · eai/rkv-contiguous · eai/hole-filling · eai/compaction-interval · eai/oom
 Question  A page goes back to the pool only when every KV head has dropped every token in it. Which share of the pages
           comes back, by the shape of what survives; what does compaction move; when does a 24 GB device run out?
 Scale     Exact counts on a real page allocator and arithmetic: `derived`. Time is not claimed here.
@@ -17,14 +17,20 @@ from typing import Literal
 import numpy as np
 
 from kb.errors import WrongResult
-from kb.model import Figure, Measurement, Point, Record, Series, Text
+from kb.model import Claim, Figure, Measurement, Outcome, Point, Record, Series, Text
 from kb.repro.harness.bench import Bench
 from kb.repro.harness.contract import Scope
-from kb.repro.harness.judge import by_rule
+from kb.repro.harness.judge import Answer, with_checks
 from kb.repro.sim.pages import PagedCache, PagePool
 from kb.repro.sim.survivors import PATTERNS, draw, expected_freed, is_random, num_heads
 
-CLAIMS = ("eai/evict-14400", "eai/rkv-contiguous", "eai/hole-filling", "eai/oom")
+CLAIMS = (
+    "eai/evict-14400",
+    "eai/rkv-contiguous",
+    "eai/hole-filling",
+    "eai/compaction-interval",
+    "eai/oom",
+)
 LEVELS = ("derived",)
 NEEDS = ()
 POINT = "eai/evict-14400"
@@ -33,7 +39,6 @@ DRAWS = 8
 PAGE_TOKENS = (1, 2, 4, 8, 16, 32, 64, 128)
 EVICTED = (0.5, 0.6, 0.7, 0.8, 0.85, 0.875, 0.925, 0.95, 0.97, 0.99)
 CONTEXTS = (4_000, 32_000)
-judge = by_rule
 
 
 # Parameters
@@ -61,6 +66,23 @@ class Repack(Record):
     evicted: int
 
 
+class Periodic(Record):
+    """Compaction once in ``every`` decode steps, which brings a request back to its budget."""
+
+    part: Literal["periodic"] = "periodic"
+    name: Literal["keep-order", "fill-holes"]
+    budget: int = 2_048
+    """Tokens a request keeps."""
+    every: int = 128
+    """Decode steps between two compactions."""
+    kv_bytes: int = 131_072
+    """Per token: Llama-3.1-8B, 32 layers, 8 KV heads, head dim 128, 16 bit."""
+    weight_bytes: float = 16.06e9
+    """Read once per step for the whole batch."""
+    batch: int = 64
+    """Requests that share the reading of the weights."""
+
+
 class Device(Record):
     """A model with 4-bit weights on one device, all memory left over given to KV."""
 
@@ -73,7 +95,7 @@ class Device(Record):
     device_gib: float = 24.0
 
 
-Case = Eviction | Repack | Device
+Case = Eviction | Repack | Periodic | Device
 REPACKS = (
     Repack(name="evict-6-percent", context=2_176, evicted=128),
     Repack(name="evict-50-percent", context=16_000, evicted=8_000),
@@ -97,6 +119,8 @@ def cases(scope: Scope) -> Iterator[Record]:
             evicted = round(here.evicted / here.context * context)
             yield here.model_copy(update={"context": context, "evicted": evicted})
     yield from REPACKS
+    yield Periodic(name="keep-order")
+    yield Periodic(name="fill-holes")
     for group in (128, 64, 32):
         for context_gib in (0.5, 1.0):
             yield Device(name=f"group-{group}", group=group, context_gib=context_gib)
@@ -127,6 +151,13 @@ def expected_copies(case: Repack, *, keep_order: bool) -> float:
     return kept * case.evicted / case.context
 
 
+def traffic_share(case: Periodic, copies: float) -> float:
+    """Bytes that compaction reads and writes, over the bytes the decode steps between two compactions read."""
+    mean_tokens = case.budget + case.every / 2
+    step = case.weight_bytes / case.batch + mean_tokens * case.kv_bytes
+    return 2 * copies * case.kv_bytes / (case.every * step)
+
+
 def tokens_until_full(case: Device) -> float:
     """Tokens of KV cache that fit beside the weights: (device − runtime − weights) / bytes per token."""
     model = QWEN3_32B
@@ -151,10 +182,12 @@ def evict_once(case: Eviction, rng: np.random.Generator) -> tuple[float, float]:
     return after_eviction, pool.num_free / pool.num_pages
 
 
-def repack_once(case: Repack, rng: np.random.Generator) -> tuple[int, int]:
+def repack_once(case: Repack | Periodic, rng: np.random.Generator) -> tuple[int, int]:
     """Copies of the order-preserving and of the hole-filling compaction for the same survivors."""
-    cache = PagedCache.fill(PagePool(case.context), case.context, 1, 1)
-    cache.evict(draw("uniform", case.context, case.context - case.evicted, rng))
+    context = case.context if isinstance(case, Repack) else case.budget + case.every
+    kept = context - case.evicted if isinstance(case, Repack) else case.budget
+    cache = PagedCache.fill(PagePool(context), context, 1, 1)
+    cache.evict(draw("uniform", context, kept, rng))
     return cache.copies(keep_order=True), cache.copies(keep_order=False)
 
 
@@ -202,8 +235,29 @@ def measure(case: Record, bench: Bench) -> Iterator[Measurement]:
         yield bench.record("copied_tokens", case, [o for o, _ in pairs], expected=means[0])
         yield bench.record("filled_tokens", case, [h for _, h in pairs], expected=means[1])
         yield bench.record("factor", case, [o / h for o, h in pairs], expected=means[0] / means[1])
+    elif isinstance(case, Periodic):
+        place = 0 if case.name == "keep-order" else 1
+        shares = [traffic_share(case, repack_once(case, bench.rng(case, n))[place]) for n in range(DRAWS)]
+        same = Repack(name=case.name, context=case.budget + case.every, evicted=case.every)
+        copies = expected_copies(same, keep_order=case.name == "keep-order")
+        yield bench.record("share", case, shares, expected=traffic_share(case, copies))
     elif isinstance(case, Device):
         yield bench.record("oom_tokens", case, [tokens_until_full(case)])
+
+
+def affordable(claim: Claim, taken: Sequence[Measurement]) -> Answer:
+    """Say what the interval costs; that an engine uses it, only the engine can show."""
+    del claim
+    worst = max(float(np.mean(one.samples)) for one in taken)
+    every, budget = taken[0].case["every"], taken[0].case["budget"]
+    return (
+        Outcome.UNTESTED,
+        f"not observed in an engine; counted: at {budget:,} tokens it moves {worst:.2%} of what {every} steps read",
+        f"尚未在引擎中观察；计数：每 {every} 步压实到 {budget:,} 个 token，搬动的字节至多为这些步所读的 {worst:.2%}",
+    )
+
+
+judge = with_checks(affordable=affordable)
 
 
 def figure(taken: Sequence[Measurement]) -> Sequence[Figure]:

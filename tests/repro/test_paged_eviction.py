@@ -128,6 +128,16 @@ def test_filling_holes_saves_much_after_a_small_eviction_and_little_after_a_larg
     assert factors["evict-90-percent"] == pytest.approx(1.11, abs=0.01)
 
 
+def test_compacting_once_in_128_steps_moves_little_beside_what_the_steps_read(document):
+    """R9: at most a hundredth of the traffic, and filling holes moves a fraction of that."""
+    shares = {m["case"]["name"]: m for m in document["measurements"] if m["metric"] == "share"}
+    assert max(shares["keep-order"]["samples"]) < 0.01
+    assert np.mean(shares["fill-holes"]["samples"]) < np.mean(shares["keep-order"]["samples"]) / 10
+    [claim] = [c for c in document["claims"] if c["id"] == "eai/compaction-interval"]
+    assert (claim["verdict"], claim["measured"]) == ("untested", None)
+    assert "not observed in an engine" in claim["reason"]
+
+
 def test_another_number_of_survivors_changes_the_verdict(base):
     """Evicting 500 tokens frees next to nothing in every shape: then the sentence is right."""
     edit(base, 'evicted = "14400"', 'evicted = "500"')
