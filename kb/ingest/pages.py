@@ -139,7 +139,7 @@ def read_page(answer: Answer, zone: str) -> Page | None:
     if not text.strip():
         return None
     parser = html.HTMLParser(
-        encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True, huge_tree=False
+        encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True, huge_tree=True
     )
     try:
         tree = html.document_fromstring(text.encode("utf-8", "replace"), parser=parser)
