@@ -1,6 +1,9 @@
 """RadixAttention: what hits follows from the prompts alone; what still hits in a small pool follows from the order."""
 
 import datetime as dt
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -253,3 +256,20 @@ def test_figures_say_what_was_found_in_both_languages():
     assert "最长前缀优先 96%" in order.alt.zh
     assert len(table.series) == 3
     assert unit.figure([]) == ()
+
+
+def test_hits_do_not_depend_on_the_hash_seed():
+    """The same trace in two processes whose hashes of bytes differ."""
+    program = (
+        "import numpy as np; from kb.repro import radixattention as unit;"
+        "case = unit.Order(pattern='rag', policy='lpm', pool=0.1);"
+        "print(unit.share_of_best(case, np.random.default_rng(3)))"
+    )
+    answers = set()
+    for hash_seed in ("1", "2"):
+        env = os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(BASE.root.parents[1])}
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True
+        )
+        answers.add(done.stdout)
+    assert len(answers) == 1
