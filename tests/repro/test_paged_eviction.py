@@ -166,6 +166,9 @@ def test_a_stated_number_outside_the_declared_band_is_not_judged(base):
 
 def test_a_rerun_changes_no_byte_and_quick_changes_no_file(base, monkeypatch):
     monkeypatch.setattr(paged_eviction, "DRAWS", 2)
+    monkeypatch.setattr(
+        paged_eviction, "PATTERNS", ("uniform", "per-head-8", "runs-4", "runs-7", "contiguous")
+    )
     run(base)
     first = files_of(base)
     assert {path.parent.name for path in first} >= {"paged-eviction", "env", "rules", "verdicts"}

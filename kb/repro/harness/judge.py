@@ -228,7 +228,9 @@ def _by_check(claim: Claim, taken: Sequence[Measurement], checks: CHECKS) -> Ver
     rule = claim.rule or ClaimRule()
     if rule.check not in checks:
         return unjudged(claim, Outcome.UNTESTED, *wording.no_check(rule.check))
-    counted = [one for one in taken if not rule.metric or one.metric == rule.metric]
+    counted = [
+        one for one in taken if (not rule.metric or one.metric == rule.metric) and selects(claim, one.case)
+    ]
     if not counted:
         return unjudged(claim, Outcome.UNTESTED, *wording.untested(claim))
     answer, reason, reason_zh = checks[rule.check](claim, counted)

@@ -57,7 +57,7 @@ def draw(pattern: str, num_tokens: int, num_kept: int, rng: np.random.Generator)
     kept = np.zeros((num_heads(pattern), num_tokens), dtype=np.bool_)
     if kind in {"uniform", "per-head"}:
         for head in kept:
-            head[rng.choice(num_tokens, num_kept, replace=False)] = True
+            head[rng.choice(num_tokens, num_kept, replace=False, shuffle=False)] = True
     elif kind == "runs":
         kept[0] = _runs(num_tokens, num_kept, int(parameter), rng)
     elif kind == "stratified":
@@ -71,7 +71,7 @@ def draw(pattern: str, num_tokens: int, num_kept: int, rng: np.random.Generator)
         num_common = round(parameter * num_kept)
         kept[:, common[:num_common]] = True
         for head in kept:
-            head[rng.choice(common[num_common:], num_kept - num_common, replace=False)] = True
+            head[rng.choice(common[num_common:], num_kept - num_common, replace=False, shuffle=False)] = True
     else:
         raise ValueError(f"no survivor pattern {pattern!r}")
     return kept
