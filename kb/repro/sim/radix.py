@@ -21,9 +21,11 @@ from __future__ import annotations
 from array import array
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 
 PAGE_ID_BYTES = 4
+SWEEP_AT = 1_024
+"""Entries beside the order of leaves from which those that went stale are swept out."""
 
 
 def to_key(tokens: Iterable[int], token_bytes: int = 4) -> bytes:
@@ -128,6 +130,7 @@ class RadixCache:
         self._page_bytes = page_tokens * token_bytes
         self._clock = 0
         self._exposures = 0
+        self._sweep_at = SWEEP_AT
         self._roots: dict[str, Node] = {}
         self._leaves: OrderedDict[Node, None] = OrderedDict()
         self._exposed: list[tuple[int, int, Node]] = []
@@ -139,8 +142,6 @@ class RadixCache:
             root = self._roots[namespace] = Node(b"", b"", None, 0)
             root.locks = 1  # never evicted
         return root
-
-    # Matching
 
     def match(self, key: bytes, namespace: str = "") -> Match:
         """Find the longest cached prefix in whole pages and mark it as used now.
@@ -329,21 +330,35 @@ class RadixCache:
         return freed
 
     def _expose(self, node: Node) -> None:
+        """Put a leaf that came to light in its place in the order."""
+        newest = next(reversed(self._leaves), None)
+        if newest is None or newest.time <= node.time:
+            self._leaves[node] = None
+            return
         self._exposures += 1
         heappush(self._exposed, (node.time, self._exposures, node))
+        if (
+            len(self._exposed) > self._sweep_at
+        ):  # entries whose leaf was touched since: most, if nothing is evicted
+            self._exposed = [entry for entry in self._exposed if self._is_waiting(entry)]
+            heapify(self._exposed)
+            self._sweep_at = max(SWEEP_AT, 2 * len(self._exposed))
+
+    def _is_waiting(self, entry: tuple[int, int, Node]) -> bool:
+        """Whether an entry of the heap still is where its leaf stands in the order."""
+        time, _, node = entry
+        alive = node.time == time and node.children is None and not node.locks and node.parent is not None
+        return alive and node not in self._leaves
 
     def _oldest(self) -> Node | None:
         """Take the least recently used unlocked leaf out of the order."""
         leaves, exposed = self._leaves, self._exposed
         first = next(iter(leaves), None)
         while exposed:
-            time, _, node = exposed[0]
-            stale = node.time != time or node.children is not None or node.locks or node.parent is None
-            if not stale and node not in leaves:
-                if first is not None and first.time < time:
+            if self._is_waiting(exposed[0]):
+                if first is not None and first.time < exposed[0][0]:
                     break
-                heappop(exposed)
-                return node
+                return heappop(exposed)[2]
             heappop(exposed)
         if first is not None:
             del leaves[first]
@@ -365,8 +380,6 @@ class RadixCache:
             if not parent.locks:
                 self._expose(parent)
         return pages
-
-    # Whole cache
 
     def nodes(self) -> Iterator[Node]:
         """All nodes that hold pages, parents before children."""

@@ -281,6 +281,20 @@ class TestEviction:
         tree.evict(1)
         assert (tree.peek(to_key([1, 2])), tree.peek(to_key([3, 4]))) == (0, 2)
 
+    def test_what_waits_beside_the_order_does_not_pile_up(self):
+        """Ten thousand locks and unlocks of one leaf, never an eviction: memory stays bounded."""
+        tree = cache()
+        put(tree, [1, 2])
+        put(tree, [3, 4])
+        for _ in range(10_000):
+            found = tree.match(to_key([1, 2]))
+            tree.lock(found)
+            hit(tree, [3, 4])
+            tree.unlock(found)
+        assert len(tree._exposed) < 2_000
+        tree.evict(1)
+        assert (tree.peek(to_key([1, 2])), tree.peek(to_key([3, 4]))) == (0, 2)
+
     def test_cost_of_an_eviction_does_not_grow_with_the_leaves(self):
         """A touch of every leaf and one eviction: a persistent order, no heap rebuilt (generous bound for CI)."""
         took = {}
