@@ -30,14 +30,11 @@ def shown(markdown):
     """The text a reader sees."""
     text = []
     for token in PARSER.parse(markdown):
-        for child in token.children or []:
-            text.append(
-                child.content
-                if child.type in {"text", "code_inline"}
-                else " "
-                if "break" in child.type
-                else ""
-            )
+        children = token.children or []
+        text += [
+            c.content if c.type in {"text", "code_inline"} else " " if "break" in c.type else ""
+            for c in children
+        ]
         if token.type in {"fence", "code_block"}:
             text.append(token.content)
     return " ".join("".join(text).split())
