@@ -22,7 +22,7 @@ def test_a_value_names_the_file_or_variable_it_comes_from(base, kb, monkeypatch,
     }  # fmt: skip
     assert (found["user.curator"]["value"], found["user.curator"]["origin"]) == ("jay", "KB_CURATOR")
     assert found["base.zone"]["origin"].endswith("kb.toml")
-    assert found["base.triage.keep"]["origin"] == "default"
+    assert found["base.remote"]["origin"] == "default"
 
 
 @pytest.mark.parametrize("name", ["KB_PROXY", "KB_LLM", "KB_WEBHOOK"])

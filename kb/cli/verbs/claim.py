@@ -30,7 +30,11 @@ def command() -> None:
 @fields_option
 @click.pass_context
 def list_claims(ctx: click.Context, system: str, as_json: bool, fields: str) -> None:
-    """List claims with their figures, bounds and how drafts relayed them."""
+    r"""List claims with their figures, bounds and how drafts relayed them.
+
+    \b
+    kb claim list --system tangram
+    """
     base = open_base(ctx)
     rows = []
     for claim in base.claims([system] if system else None).values():
@@ -51,7 +55,11 @@ def list_claims(ctx: click.Context, system: str, as_json: bool, fields: str) -> 
 @json_option
 @click.pass_context
 def show(ctx: click.Context, claim_id: str, as_json: bool) -> None:
-    """Show one claim: statement, figure, conditions, where it stands, how it was relayed, its rule."""
+    r"""Show one claim: statement, figure, conditions, where it stands, how it was relayed, its rule.
+
+    \b
+    kb claim show eai/evict-14400
+    """
     claims = open_base(ctx).claims()
     if claim_id not in claims:
         raise NothingMatches(
@@ -74,7 +82,11 @@ def show(ctx: click.Context, claim_id: str, as_json: bool) -> None:
 @json_option
 @click.pass_context
 def lint(ctx: click.Context, names: tuple[str, ...], as_json: bool) -> int:
-    """Check claims: locator, baseline, conditions, expiry, rules edited after a run, quotations that differ; exit 1."""
+    r"""Check claims: locator, baseline, conditions, expiry, rules edited after a run, quotations that differ; exit 1.
+
+    \b
+    kb claim lint
+    """
     from kb.clock import now
     from kb.repro.harness.digests import rule_digest
     from kb.triage.findings import Subject

@@ -80,7 +80,13 @@ def command() -> None:
 @click.option(
     "--timeout", "timeout_s", type=click.FloatRange(0, min_open=True), help="Seconds; finished cases stay."
 )
-@click.option("--executor", type=click.Choice(["local", "ray"]), default="local", show_default=True)
+@click.option(
+    "--executor",
+    type=click.Choice(["local", "ray"]),
+    default="local",
+    show_default=True,
+    help="Where the cases run; ray fans them out over a cluster.",
+)
 @click.option("--endpoint", metavar="URL", default="", help="A serving engine to measure.")
 @click.option("--dry-run", is_flag=True, help="Say which cases would run; run none.")
 @json_option
@@ -103,6 +109,12 @@ def run_command(ctx: click.Context, /, names: tuple[str, ...], **asked: Any) -> 
             cause="give NAMEs or --all, not both and not neither",
             remedy="see what there is",
             next_command="kb repro list",
+        )
+    if asked["quick"] and asked["out"] is not None:
+        raise WrongUse(
+            "kb repro --quick --out: nothing was run",
+            cause="a glance takes too few samples to be kept, here or elsewhere",
+            remedy="leave one of the two away",
         )
     return _run(base, names, asked)
 

@@ -51,7 +51,11 @@ def build(ctx: click.Context, folder: str, address: str, as_json: bool) -> None:
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True)
 @click.pass_context
 def serve(ctx: click.Context, folder: str, port: int) -> None:
-    """Build the site and serve it on this machine only, until interrupted."""
+    r"""Build the site and serve it on this machine only, until interrupted.
+
+    \b
+    kb site serve
+    """
     from kb.publish.site import build_site, serve_site
 
     base = open_base(ctx)
