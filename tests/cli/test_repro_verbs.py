@@ -66,6 +66,7 @@ def test_repro_list_names_what_each_needs(kb, toy):
         pytest.param(["repro", "tyo"], 2, "did you mean toy?", id="a-slip"),
         pytest.param(["repro", "toy", "--gpu"], 5, "no number was taken", id="no-gpu"),
         pytest.param(["repro", "toy", "--timeout", "0"], 2, "timeout", id="no-time"),
+        pytest.param(["repro", "toy", "--quick", "--out", "x"], 2, "too few samples", id="a-glance-is-not-kept"),
         pytest.param(["repro", "compare", "a", "b"], 2, "no such run", id="no-such-run"),
         pytest.param(["verdict", "toy/nothing"], 2, "no such claim", id="no-such-claim"),
         pytest.param(["verdict", "toy/third"], 2, "no verdict", id="not-judged-yet"),

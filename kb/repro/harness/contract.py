@@ -194,6 +194,7 @@ def find_units(names: Sequence[str]) -> list[Unit]:
 
     Raises:
         NothingMatches: A name is neither.
+        CannotRun: It is a word kept for a command that this version lacks.
     """
     import difflib
 
@@ -203,6 +204,13 @@ def find_units(names: Sequence[str]) -> list[Unit]:
         if name in known:
             chosen[name] = known[name]
             continue
+        if name in RESERVED:
+            raise CannotRun(
+                f"kb repro {name}: not run",
+                cause="this version has no such command yet; the word is kept for it",
+                remedy="see what runs",
+                next_command="kb repro list",
+            )
         matching = {unit.name: unit for unit in known.values() if name in unit.systems}
         if not matching:
             words = [*known, *(system for unit in known.values() for system in unit.systems)]

@@ -100,10 +100,10 @@ def test_intervals_cover_at_their_stated_level(name):
 
 @pytest.mark.soak
 def test_whole_runs_are_resampled_where_samples_remember():
-    """Within two points at 1,000 draws; resampling single samples would cover far less."""
-    found = coverage(RUNS, 1_000)
-    print(f"{RUNS}: {found:.2%} of 1000 draws, seed 7")  # noqa: T201  make soak shows it
-    assert found == pytest.approx(0.95, abs=0.02)
+    """Within 2.5 points at 600 draws; resampling single samples would cover far less."""
+    found = coverage(RUNS, 600)
+    print(f"{RUNS}: {found:.2%} of 600 draws, seed 7")  # noqa: T201  make soak shows it
+    assert found == pytest.approx(0.95, abs=0.025)
 
 
 def test_samples_that_remember_make_the_interval_wider():
