@@ -13,7 +13,7 @@ from kb.config import UserSettings
 from kb.errors import KbError
 from kb.sync.git import Git
 from kb.sync.history import TRAILER
-from kb.sync.plan import Change
+from kb.sync.planned import Change
 
 LISTED = 20
 """Paths named in a commit message."""

@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from kb.errors import CannotRun, KbError, RemoteRefused
 
@@ -161,8 +162,7 @@ class Git:
         return os.fsdecode(done.stdout).rstrip("\n") if done.returncode == 0 else ""
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """One path of a tree."""
 
     mode: str
@@ -177,14 +177,13 @@ Tree = dict[str, Entry]
 def read_tree(git: Git, commit: str, prefix: str, *, env: Mapping[str, str] | None = None) -> Tree:
     """List a commit's files below ``prefix`` (``""`` or ``"folder/"``); keys are relative to it."""
     where = [prefix.rstrip("/") + "/"] if prefix else []
+    raw = os.fsdecode(git.output("ls-tree", "-r", "-z", "--full-tree", commit, *where, env=env))
+    cut = len(prefix)
     found: Tree = {}
-    raw = git.output("ls-tree", "-r", "-z", "--full-tree", commit, *where, env=env)
-    for record in raw.split(b"\0"):
-        if not record:
-            continue
-        meta, name = record.split(b"\t", 1)
-        mode, _, oid = meta.split(b" ")
-        found[os.fsdecode(name)[len(prefix) :]] = Entry(mode.decode(), oid.decode())
+    for record in raw.split("\0"):
+        if record:
+            meta, name = record.split("\t", 1)
+            found[name[cut:]] = Entry(meta[:6], meta[meta.rindex(" ") + 1 :])
     return found
 
 

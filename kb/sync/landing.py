@@ -15,7 +15,8 @@ from kb.sync.git import Entry, Tree
 from kb.sync.history import read_history, versions_between
 from kb.sync.holds import Holds
 from kb.sync.journal import DROPPED, PUSHED, PUSHING, Journal
-from kb.sync.plan import Change, Held, Plan, make_plan
+from kb.sync.plan import make_plan
+from kb.sync.planned import Change, Held, Plan
 from kb.sync.private import fetch
 from kb.sync.push import BATCH_BRANCH, Lease, batch_branches, push
 from kb.sync.queue import ASIDE, MAX_TRIES, WAITING, Queue, Waiting, item_id

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kb.config import UserSettings
-from kb.sync.plan import Change
+from kb.sync.planned import Change
 from kb.sync.queue import HELD, Waiting
 
 TIMEOUT_S = 20

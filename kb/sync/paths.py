@@ -36,11 +36,15 @@ FOLDERS = (
     "published",
 )
 """Folders sync looks through; of all other places only tracked files are looked at."""
+SETTINGS = ("sources", "topics", "rules", "claims")
+"""Folders of a person's own files; looked through so that new ones can be named."""
+SETTING_FILES = ("kb.toml", ".gitattributes", ".gitignore")
 STAGES = ("inbox/", "review/", "dropped/", "published/drafts/")
 _LINES = re.compile(r"(?:items|assessments|log)/[^/]+\.jsonl|measurements/(?:[^/]+/)*[^/]+\.jsonl")
 _MACHINE = re.compile(
     r"verdicts/[^/]+\.json|figures/.+|measurements/env/[^/]+\.json|published/\.blocks/.+|published/(?!drafts/).*(?<!\.md)"
 )
+_IGNORED = frozenset({".kb", ".git", "__pycache__", ".DS_Store"})
 _FORBIDDEN = re.compile(r'[\x00-\x1f\x7f<>:"|?*\\]')
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
 MAX_NAME_BYTES = 255
@@ -61,10 +65,9 @@ def kind_of(path: str) -> PathKind:
 
 def is_ignored(path: str) -> bool:
     """True for what never belongs to a base: caches, git's own files, leftovers of editors and atomic writes."""
-    parts = PurePosixPath(path).parts
-    return any(part in {".kb", ".git", "__pycache__", ".DS_Store"} for part in parts) or path.endswith(
-        (".kb-tmp", ".swp", "~")
-    )
+    if path.endswith((".kb-tmp", ".swp", "~")):
+        return True
+    return any(part in _IGNORED for part in path.split("/"))
 
 
 def stage_name(path: str) -> str:
@@ -82,7 +85,7 @@ def block_of(path: str) -> str:
 
 def nfc(path: str) -> str:
     """The composed form of a name; names from macOS may come decomposed. Undecodable bytes stay as they are."""
-    return unicodedata.normalize("NFC", path)
+    return path if path.isascii() else unicodedata.normalize("NFC", path)
 
 
 def why_not_portable(path: str) -> str:

@@ -74,7 +74,7 @@ def find_clone(base: Base) -> tuple[Git, str] | None:
     Raises:
         GitFailed: git refuses to open it, for example because another user owns it.
     """
-    git = Git(base.root, bare=False, config=_safe_directories())
+    git = Git(base.root, bare=False, config=_safe_directory(base.root))
     if not any((folder / ".git").exists() for folder in (base.root, *base.root.parents)):
         return None
     top = git.text("rev-parse", "--show-toplevel")
@@ -82,8 +82,8 @@ def find_clone(base: Base) -> tuple[Git, str] | None:
     return Git(Path(top), bare=False, config=git.config), prefix
 
 
-def _safe_directories() -> dict[str, str]:
-    """Folders of other users that this user's own configuration declares safe; their file is not read otherwise."""
+def _safe_directory(root: Path) -> dict[str, str]:
+    """The folder of another user that this user's own configuration declares safe; it is not read otherwise."""
     import subprocess
 
     try:
@@ -97,7 +97,9 @@ def _safe_directories() -> dict[str, str]:
     except (OSError, subprocess.TimeoutExpired):
         return {}
     found = [os.fsdecode(value) for value in done.stdout.split(b"\0") if value]
-    return {"safe.directory": found[-1]} if found else {}
+    above = {os.fspath(folder) for folder in (root, *root.parents)}
+    fitting = [entry for entry in found if entry == "*" or os.path.normpath(entry) in above]
+    return {"safe.directory": fitting[-1]} if fitting else {}
 
 
 def find_place(base: Base, user: UserSettings) -> Place:

@@ -9,94 +9,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
 
-from kb.files import digest
-from kb.sync.git import Entry, Tree
+from kb.sync.git import Entry
 from kb.sync.holds import Holds, Read
 from kb.sync.merge import merge_lines, merge_page, text_outside, without_lines
 from kb.sync.paths import PathKind, block_of, kind_of, stage_name, why_not_portable
-from kb.sync.worktree import Snapshot, WorkFile, blob_id
+from kb.sync.planned import Change, Held, Plan, Sides
+from kb.sync.worktree import WorkFile, blob_id
 
 FILE_MODES = frozenset({"100644", "100755"})
 MASS_DELETION = 20
 """More deletions than this that are also more than half of what is tracked look like a lost folder, not a decision."""
-
-
-@dataclass(frozen=True)
-class Change:
-    """One path of a commit."""
-
-    path: str
-    """Below the base, composed (NFC)."""
-    action: Literal["add", "change", "delete"]
-    old: str = ""
-    """Blob on the branch."""
-    new: str = ""
-    """Blob it becomes."""
-    mode: str = "100644"
-    data: bytes = b""
-    """Bytes of ``new``."""
-    work: str = ""
-    """Blob here that this comes from."""
-    blocks: tuple[str, ...] = ()
-    """For a page: blocks that become ours."""
-    moved_from: str = ""
-    """For a draft that changed its stage: where it was."""
-
-
-@dataclass(frozen=True)
-class Held:
-    """A change that waits."""
-
-    path: str
-    reason: str
-    work: str = ""
-    """Blob here that waits."""
-    block: str = ""
-    """Block, where only that waits."""
-    person: bool = True
-    """True: a person decides. False: it cannot be applied as it is."""
-
-
-@dataclass
-class Plan:
-    """All that one comparison found."""
-
-    tip: str
-    changes: list[Change] = field(default_factory=list)
-    held: list[Held] = field(default_factory=list)
-    yours: dict[str, str] = field(default_factory=dict)
-    """A person's own changes here → what to do with them; never planned."""
-    left_out: dict[str, str] = field(default_factory=dict)
-    """Links and submodules → why they are not carried."""
-    incoming: set[str] = field(default_factory=set)
-    """Paths that only the branch changed."""
-    agreed: set[str] = field(default_factory=set)
-    """Paths that are equal here and on the branch."""
-
-    @property
-    def batch(self) -> str:
-        """Id of the batch: a digest of where it starts and what it carries, so a rerun has the same."""
-        return digest([self.tip, [[c.path, c.action, c.work] for c in self.changes]])[:16]
-
-
-@dataclass(frozen=True)
-class Sides:
-    """The versions that are compared; paths are below the base and composed (NFC)."""
-
-    base: Tree
-    work: Snapshot
-    tip: Tree
-    head: Tree
-    """What the clone's HEAD holds; empty without git."""
-    shared: Tree = field(default_factory=dict)
-    """What HEAD and the branch have in common. In a person's clone a file that is back at it was put back by git
-    (a stash, a checkout), so it is stale and no change."""
-    owned: bool = False
-    """True: the clone belongs to the job, so nobody's own edits are in it."""
-    hidden: frozenset[str] = frozenset()
-    """Tracked paths that a sparse checkout does not show; never taken for deleted."""
 
 
 def make_plan(
@@ -139,7 +62,7 @@ def _differences(plan: Plan, sides: Sides) -> tuple[list[str], list[str]]:
             continue
         if path in sides.base and path in sides.tip:
             gone.append(path)
-        elif path in sides.tip:
+        elif path in sides.tip and sides.tip[path].mode in FILE_MODES:
             plan.incoming.add(path)
     return sorted(changed), sorted(gone)
 
@@ -235,7 +158,8 @@ class _Builder:
         held_before = {held.path for held in self.plan.held}
         pages = [path for path in changed if kind_of(path) is PathKind.PAGE]
         stored = [path for path in changed if block_of(path)]
-        rest = [path for path in changed if path not in {*pages, *stored}]
+        later = {*pages, *stored}
+        rest = [path for path in changed if path not in later]
         for path in stored:
             if self._clashes(path) and not path.endswith(".proposal.md"):
                 self.stuck[block_of(path)] = "its stored text was changed on the branch"
@@ -246,16 +170,26 @@ class _Builder:
             if any(entry and entry.mode not in FILE_MODES for entry in (tip, base)):
                 self.plan.left_out[path] = "a link or submodule on the branch"
                 continue
-            if kind_of(path) is PathKind.PERSON:
-                is_committed = self.sides.work.files[path].same(self.sides.head.get(path))
-                self.plan.yours[path] = (
-                    "committed here: push it" if is_committed else "changed here: commit it"
-                )
+            if kind_of(path) is PathKind.PERSON and not self.is_new_base:
+                self.plan.yours[path] = self._todo(path)
                 continue
             try:
                 self._decide(path, kind_of(path), moves.get(path, ""))
             except OSError as error:
                 self._hold(path, f"not readable while it was looked at: {error.strerror}", person=False)
+
+    @cached_property
+    def is_new_base(self) -> bool:
+        """True if the branch has no base in this folder yet: then its settings go with the first batch."""
+        return "kb.toml" not in self.sides.tip and "kb.toml" not in self.sides.base
+
+    def _todo(self, path: str) -> str:
+        head = self.sides.head.get(path)
+        if head is None:
+            return "new here: git add it and commit"
+        return (
+            "committed here: push it" if self.sides.work.files[path].same(head) else "changed here: commit it"
+        )
 
     def _clashes(self, path: str) -> bool:
         tip, base = self.sides.tip.get(path), self.sides.base.get(path)

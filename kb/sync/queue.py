@@ -13,7 +13,7 @@ from typing import Any
 
 from kb.errors import NothingMatches
 from kb.files import digest, write_atomic
-from kb.sync.plan import Change, Held
+from kb.sync.planned import Change, Held
 
 MAX_TRIES = 3
 """Pushes of one item that the server refuses before it is set aside."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kb.errors import worst
-from kb.sync.plan import Change, Plan
+from kb.sync.planned import Change, Plan
 from kb.sync.queue import ASIDE, HELD, Waiting
 
 SHOWN = 30

@@ -24,7 +24,7 @@ from kb.sync.landing import Landing
 from kb.sync.notify import notify, queue_events, verdict_events
 from kb.sync.paths import PathKind, kind_of
 from kb.sync.place import Place, find_place, shown
-from kb.sync.plan import Plan
+from kb.sync.planned import Plan
 from kb.sync.private import open_private, rebuild_private
 from kb.sync.queue import Waiting, load_queue
 from kb.sync.refusal import Kind

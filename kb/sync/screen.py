@@ -28,7 +28,7 @@ _SECRETS: tuple[tuple[str, re.Pattern[bytes]], ...] = (
         re.compile(rb"(?i)\bauthorization:\s*(?:bearer|token|basic)\s+[A-Za-z0-9._~+/=-]{16,}"),
     ),
 )
-_SECRET_NAMES = re.compile(r"(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|PRIVATE_KEY)$")
+_SECRET_NAMES = re.compile(r"(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_KEY|PRIVATE_KEY)$")
 _MIN_SECRET = 12
 """Shorter values of environment variables would match ordinary words."""
 _CONFLICT = re.compile(rb"^<{7} .*?^={7}\r?$.*?^>{7} ", re.MULTILINE | re.DOTALL)

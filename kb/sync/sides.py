@@ -13,9 +13,31 @@ from kb.sync.git import Entry, Git, Tree, read_blobs, read_tree
 from kb.sync.holds import Read
 from kb.sync.paths import nfc
 from kb.sync.place import Place
-from kb.sync.plan import Plan, Sides
+from kb.sync.planned import Plan, Sides
 from kb.sync.private import BASE_REF
 from kb.sync.worktree import Snapshot, take_snapshot
+
+
+@dataclass
+class Trees:
+    """Trees of commits, composed, each read once."""
+
+    git: Git
+    place: Place
+    spelling: dict[str, str] = field(default_factory=dict)
+    """Composed path → spelling in git, where it differs."""
+    known: dict[str, Tree] = field(default_factory=dict)
+
+    def of(self, commit: str) -> Tree:
+        """A commit's files below the base; two names that compose to one are left alone. Not to be changed."""
+        if not commit:
+            return {}
+        key = self.git.text("rev-parse", f"{commit}^{{tree}}", env=self.place.both)
+        if key not in self.known:
+            tree, spelling = composed(read_tree(self.git, commit, self.place.prefix, env=self.place.both))
+            self.spelling |= spelling
+            self.known[key] = tree
+        return self.known[key]
 
 
 @dataclass(frozen=True)
@@ -39,15 +61,17 @@ class View:
     place: Place
     snapshot: Snapshot
     ground: Ground
+    trees: Trees
     hidden: frozenset[str] = frozenset()
-    spelling: dict[str, str] = field(default_factory=dict)
-    """Composed path → the branch's own spelling, where it differs."""
+
+    @property
+    def spelling(self) -> dict[str, str]:
+        """Composed path → the branch's own spelling, where it differs."""
+        return self.trees.spelling
 
     def tree(self, commit: str) -> Tree:
-        """A commit's files, composed; two names that compose to one are left alone."""
-        found, spelling = composed(read_tree(self.git, commit, self.place.prefix, env=self.place.both))
-        self.spelling |= spelling
-        return found
+        """A commit's files, composed; a copy."""
+        return dict(self.trees.of(commit))
 
     def sides(self, tip_tree: Tree) -> Sides:
         """What a plan compares with the branch at one tip."""
@@ -87,7 +111,7 @@ def composed(tree: Tree) -> tuple[Tree, dict[str, str]]:
     return {path: entry for path, entry in found.items() if path not in twins}, spelling
 
 
-def find_ground(git: Git, place: Place, tip: str) -> Ground:
+def find_ground(trees: Trees, tip: str) -> Ground:
     """Work out what the files here come from.
 
     The last sync recorded it per path (`BASE_REF`). Where HEAD holds another version of a path now than it did then, and
@@ -96,11 +120,7 @@ def find_ground(git: Git, place: Place, tip: str) -> Ground:
     Raises:
         NeedsPerson: HEAD and the branch have no history in common.
     """
-    env = place.both
-
-    def tree(commit: str) -> Tree:
-        return composed(read_tree(git, commit, place.prefix, env=env))[0] if commit else {}
-
+    git, place, env = trees.git, trees.place, trees.place.both
     shared_commit = git.maybe("merge-base", place.head, tip, env=env) if place.head else ""
     if place.head and not shared_commit:
         raise NeedsPerson(
@@ -110,16 +130,15 @@ def find_ground(git: Git, place: Place, tip: str) -> Ground:
             "Never join unrelated histories",
             next_command="kb doctor",
         )
-    shared = tree(shared_commit)
-    head = shared if shared_commit == place.head else tree(place.head)
+    shared, head = trees.of(shared_commit), trees.of(place.head)
     recorded = git.maybe("rev-parse", "--verify", "--quiet", BASE_REF)
     then = git.maybe("log", "-1", "--format=%s", recorded).removeprefix("head ") if recorded else ""
     if not recorded or (then and not git.ok("cat-file", "-e", f"{then}^{{tree}}", env=env)):
         return Ground(shared, shared, head, shared_commit or "")
-    last = tree(recorded)
+    last = trees.of(recorded)
     if then == place.head:
         return Ground(last, shared, head, recorded)
-    before = tree(then)
+    before = trees.of(then)
     paths = last.keys() | shared.keys()
     kept = {
         path: (last if head.get(path) in (before.get(path), last.get(path)) else shared).get(path)
@@ -185,12 +204,13 @@ def _entry(view: View, tree: Tree, path: str) -> tuple[str, str, str]:
 
 def look(git: Git, place: Place, tip: str) -> View:
     """Take the snapshot of the base; the caller holds the short write lock."""
-    ground = find_ground(git, place, tip)
+    trees = Trees(git, place)
+    ground = find_ground(trees, tip)
     algorithm = "sha256" if len(tip) == 64 else "sha1"  # noqa: PLR2004  hex digits
     snapshot = take_snapshot(
         place.base.root, ground.head, algorithm=algorithm, memory=place.folder / "files.json"
     )
-    return View(git, place, snapshot, ground, _hidden(place))
+    return View(git, place, snapshot, ground, trees, _hidden(place))
 
 
 def _hidden(place: Place) -> frozenset[str]:

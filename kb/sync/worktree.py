@@ -6,18 +6,20 @@ A file changed within the clock's grain of the last look is read again (git call
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from kb.files import write_atomic
 from kb.sync.git import Entry
-from kb.sync.paths import FOLDERS, is_ignored, nfc
+from kb.sync.paths import FOLDERS, SETTING_FILES, SETTINGS, is_ignored, nfc
 
 MAX_FILE_BYTES = 32 << 20
 """Larger files are set aside: hosts refuse them, and a base holds text."""
@@ -25,16 +27,20 @@ GRAIN_NS = 100_000_000
 """A file changed this shortly before a look may change again with equal times."""
 
 
-@dataclass(frozen=True)
-class WorkFile:
+class WorkFile(NamedTuple):
     """One file of the working base."""
 
-    path: Path
+    place: str
+    """Where it lies."""
     oid: str
     """Blob id of its bytes."""
     lf_oid: str = ""
     """Blob id with CRLF read as LF; empty where there is no CRLF or it is binary."""
-    executable: bool = False
+
+    @property
+    def path(self) -> Path:
+        """Where it lies."""
+        return Path(self.place)
 
     def same(self, entry: Entry | None) -> bool:
         """True if it holds what ``entry`` holds, line endings aside."""
@@ -86,15 +92,17 @@ def take_snapshot(root: Path, tracked: Iterable[str], *, algorithm: str, memory:
         memory: File that remembers ids between runs; a damaged one is ignored.
     """
     known = _read_memory(memory, algorithm)
-    taken = time.time_ns()
-    found = Snapshot()
-    kept: dict[str, list[object]] = {}
-    for path in _walk(root, tracked, found):
-        _add(root, path, found, known, kept, algorithm, taken)
-    if kept != known:
-        value = json.dumps({"algorithm": algorithm, "files": kept}, ensure_ascii=True).encode()
+    looker = _Looker(os.fspath(root), Snapshot(), known, algorithm, time.time_ns())
+    folders = {*FOLDERS, *SETTINGS}
+    for folder in (*FOLDERS, *SETTINGS):
+        looker.look_below(folder)
+    for path in dict.fromkeys((*SETTING_FILES, *tracked)):
+        if path.split("/", 1)[0] not in folders and not is_ignored(path):
+            looker.look_at(path)
+    if looker.kept != known:
+        value = json.dumps({"algorithm": algorithm, "files": looker.kept}, ensure_ascii=True).encode()
         write_atomic(memory, value, scratch=memory.parent)
-    return found
+    return looker.found
 
 
 def _read_memory(memory: Path, algorithm: str) -> dict[str, list[object]]:
@@ -106,76 +114,79 @@ def _read_memory(memory: Path, algorithm: str) -> dict[str, list[object]]:
     return dict(value.get("files", {})) if fits else {}
 
 
-def _walk(root: Path, tracked: Iterable[str], found: Snapshot) -> Iterator[str]:
-    for folder in FOLDERS:
-        yield from _below(root, folder, found)
-    for path in tracked:
-        if path.split("/", 1)[0] not in FOLDERS and not is_ignored(path):
-            yield path
+@dataclass
+class _Looker:
+    """Looks through one base; strings instead of paths, because it handles every file of it."""
 
+    root: str
+    found: Snapshot
+    known: dict[str, list[object]]
+    algorithm: str
+    taken: int
+    """Nanoseconds since 1970 when the look began."""
+    kept: dict[str, list[object]] = field(default_factory=dict)
 
-def _below(root: Path, folder: str, found: Snapshot) -> Iterator[str]:
-    try:
-        with os.scandir(root / folder) as listing:
-            entries = sorted(listing, key=lambda entry: entry.name)
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    except PermissionError as error:
-        found.unusable[folder] = f"not readable: {error.strerror}"
-        return
-    for entry in entries:
-        path = f"{folder}/{entry.name}"
-        if is_ignored(path):
-            continue
-        if entry.is_symlink():
-            found.left_out[path] = "a symbolic link; sync carries files only"
-        elif entry.is_dir():
-            if Path(entry.path, ".git").exists():
-                found.left_out[path] = "another git repository (submodule) lies there"
-            else:
-                yield from _below(root, path, found)
-        elif entry.is_file():
-            yield path
-        else:
-            found.left_out[path] = "no regular file"
-
-
-def _add(
-    root: Path,
-    path: str,
-    found: Snapshot,
-    known: dict[str, list[object]],
-    kept: dict[str, list[object]],
-    algorithm: str,
-    taken: int,
-) -> None:
-    place = root / path
-    try:
-        info = place.lstat()
-        if not stat.S_ISREG(info.st_mode):
+    def look_below(self, folder: str) -> None:
+        """Take every file below a folder."""
+        try:
+            with os.scandir(f"{self.root}/{folder}") as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
+        except (FileNotFoundError, NotADirectoryError):
             return
+        except PermissionError as error:
+            self.found.unusable[folder] = f"not readable: {error.strerror}"
+            return
+        for entry in entries:
+            if not is_ignored(entry.name):
+                self._take(entry, f"{folder}/{entry.name}")
+
+    def _take(self, entry: os.DirEntry[str], path: str) -> None:
+        if entry.is_symlink():
+            self.found.left_out[path] = "a symbolic link; sync carries files only"
+        elif entry.is_file():
+            self.add(path, entry.path, entry.stat(follow_symlinks=False))
+        elif not entry.is_dir():
+            self.found.left_out[path] = "no regular file"
+        elif os.path.lexists(f"{entry.path}/.git"):
+            self.found.left_out[path] = "another git repository (submodule) lies there"
+        else:
+            self.look_below(path)
+
+    def look_at(self, path: str) -> None:
+        """Take one file, if it is one."""
+        place = f"{self.root}/{path}"
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            info = os.lstat(place)
+            if stat.S_ISREG(info.st_mode):
+                self.add(path, place, info)
+
+    def add(self, path: str, place: str, info: os.stat_result) -> None:
+        """Take a file whose state is known, reading it only if it may have changed."""
         mark = [info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino]
-        old = known.get(path)
+        old = self.known.get(path)
         if old is not None and old[:4] == mark:
             oid, lf_oid = str(old[4]), str(old[5])
         elif info.st_size > MAX_FILE_BYTES:
-            found.unusable[path] = f"it has {info.st_size:,} bytes, more than {MAX_FILE_BYTES:,}"
+            self.found.unusable[path] = f"it has {info.st_size:,} bytes, more than {MAX_FILE_BYTES:,}"
             return
         else:
-            oid, lf_oid = _ids(place.read_bytes(), algorithm)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        found.unusable[path] = f"not readable: {error.strerror}"
-        return
-    if max(info.st_mtime_ns, info.st_ctime_ns) < taken - GRAIN_NS:
-        kept[path] = [*mark, oid, lf_oid]
-    name = nfc(path)
-    if name in found.files or name in found.unusable:
-        found.files.pop(name, None)
-        found.unusable[name] = "two files have this name, once composed and once decomposed (NFC, NFD)"
-        return
-    found.files[name] = WorkFile(place, oid, lf_oid, bool(info.st_mode & stat.S_IXUSR))
+            try:
+                oid, lf_oid = _ids(Path(place).read_bytes(), self.algorithm)
+            except FileNotFoundError:
+                return
+            except OSError as error:
+                self.found.unusable[path] = f"not readable: {error.strerror}"
+                return
+        if max(info.st_mtime_ns, info.st_ctime_ns) < self.taken - GRAIN_NS:
+            self.kept[path] = [*mark, oid, lf_oid]
+        name = nfc(path)
+        if name in self.found.files or name in self.found.unusable:
+            self.found.files.pop(name, None)
+            self.found.unusable[name] = (
+                "two files have this name, once composed and once decomposed (NFC, NFD)"
+            )
+            return
+        self.found.files[name] = WorkFile(place, oid, lf_oid)
 
 
 def _ids(data: bytes, algorithm: str) -> tuple[str, str]:

@@ -59,7 +59,7 @@ def test_kb_sync_04_a_persons_clone_is_exactly_as_before(world: World):
     assert world.changed() == {PAGE, "verdicts/eai.json"}
     assert "Introduction by a person." in world.show(PAGE), "text outside the block is the person's to commit"
     assert "| new |" in world.show(PAGE)
-    assert {entry["path"] for entry in report["yours"]} == {"kb.toml", "README.md", PAGE}
+    assert {entry["path"] for entry in report["yours"]} == {"kb.toml", "README.md", PAGE, "claims/eai.toml"}
     assert not (world.here / "ran").exists()
 
 

@@ -216,3 +216,18 @@ def test_notifications_come_from_the_users_settings(world: World):
         ("new-verdict", "eai/b"),
         ("contradiction", "eai/c"),
     ]
+
+
+def test_a_new_base_takes_its_settings_along_and_later_ones_are_the_persons(world: World):
+    """The first batch makes a base of the folder on the branch; a claim written afterwards is committed by hand."""
+    new = world.here / "second"
+    world.kb("init", str(new))
+    world.write("second/claims/eai.toml", "")
+    world.sync(at=new)
+    assert {"second/kb.toml", "second/claims/eai.toml"} <= world.files()
+    world.write("second/claims/other.toml", "")
+    report = world.sync(at=new)
+    assert {entry["path"]: entry["todo"] for entry in report["yours"]}["claims/other.toml"].startswith(
+        "new here"
+    )
+    assert "second/claims/other.toml" not in world.files()
