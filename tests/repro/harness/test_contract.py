@@ -26,6 +26,11 @@ def claims():
     return SHIPPED.claims()
 
 
+@pytest.fixture(scope="module")
+def tests():
+    return [path.read_text(encoding="utf-8") for path in (REPOSITORY / "tests/repro").rglob("test_*.py")]
+
+
 @pytest.mark.parametrize("name", UNITS)
 class TestEveryUnit:
     def test_has_the_five_functions_and_says_what_it_shows(self, name):
@@ -55,11 +60,10 @@ class TestEveryUnit:
         names = {alias.name for node in top for alias in node.names} | {getattr(n, "module", "") for n in top}
         assert not {n.partition(".")[0] for n in names if n} & {"torch", "triton"}
 
-    def test_has_a_test(self, name, claims):
+    def test_has_a_test(self, name, claims, tests):
         """A file of its own, or the walk over all of the exact tier; reasons alone need none."""
         unit = UNITS[name]
         module = contract.load(unit)
-        tests = [p.read_text(encoding="utf-8") for p in (REPOSITORY / "tests/repro").rglob("test_*.py")]
         is_reasons = not list(module.cases(contract.Scope((c, claims[c]) for c in unit.claims)))
         assert (
             is_reasons or hasattr(module, "QUANTITIES") or any(f"import {unit.path.stem}" in t for t in tests)

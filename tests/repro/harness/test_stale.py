@@ -82,7 +82,12 @@ def test_an_import_of_an_import_counts_and_messages_do_not(plant):
     unit = plant(TOY.replace("from kb.model", "from kb.repro import paged_eviction\nfrom kb.model"))
     names = {path.name for path in digests.traced(unit.path)}
     assert {"toy.py", "paged_eviction.py", "pages.py", "survivors.py", "bench.py"} <= names
-    assert not {"errors.py", "vocab.py", "judge.py"} & names
+    assert not {"errors.py", "vocab.py", "judge.py", "timing.py"} & names
+
+
+def test_who_takes_times_depends_on_how_they_are_taken(plant):
+    unit = plant(TOY.replace("from kb.model", "from kb.repro.harness.timing import Candidate\nfrom kb.model"))
+    assert "timing.py" in {path.name for path in digests.traced(unit.path)}
 
 
 def test_a_new_version_of_the_source(ran):
