@@ -74,7 +74,9 @@ def fill(root: Path, start: int, stop: int) -> None:
 def timed(root: Path) -> dict[str, Any]:
     """Run triage in a process of its own: seconds, peak MiB, its report."""
     code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from benchmarks.triage import child; child({str(root)!r})"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    ran = subprocess.run(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT
+    )
     found: dict[str, Any] = json.loads(ran.stdout)
     return found
 

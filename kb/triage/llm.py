@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -21,11 +21,11 @@ from kb.triage.draft import Note
 from kb.triage.escape import one_line
 from kb.triage.reading import Reading
 
-LIMITS = Limits(connect_s=5.0, read_s=90.0, total_s=120.0, body_bytes=1 << 20, redirects=0, tries=1)
+LIMITS = Limits(connect_s=5.0, read_s=120.0, total_s=120.0, body_bytes=1 << 20, redirects=0, tries=1)
 """A small model on a CPU may need a minute for one answer; nothing it says needs a megabyte."""
 MAX_TEXT = 6_000
 """Characters of a text that are sent."""
-MAX_TOKENS = 600
+MAX_TOKENS = 700
 PATIENCE = 3
 """Failures in a row after which a server is left alone."""
 MAX_QUOTES = 3
@@ -43,9 +43,9 @@ class Reply(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    summary: str = Field(min_length=1, max_length=600)
-    why_read: str = Field(min_length=1, max_length=400)
-    quotes: list[str] = Field(max_length=8)
+    summary: str = Field(min_length=1, max_length=400)
+    why_read: str = Field(min_length=1, max_length=240)
+    quotes: list[Annotated[str, Field(max_length=300)]] = Field(max_length=4)
 
 
 class Unusable(Exception):

@@ -9,7 +9,8 @@ from typing import Any
 from kb.triage.reading import Found, Reading
 
 HASHTAG = re.compile(r"(?<![\w/&])#[A-Za-z\u3400-\u9fff]\w+")
-EMOJI = re.compile("[\u2300-\u23ff\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]")
+EMOJI = re.compile("[\u23e9-\u23ff\u26a1\u2728\U0001f300-\U0001faff]")
+"""Pictures that shout; the stars, ticks and warning signs of curators are not among them."""
 YOU = re.compile(r"\byour?\b|\byours\b", re.IGNORECASE)
 PER = 100
 """Words that counts refer to."""
