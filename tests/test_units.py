@@ -76,10 +76,9 @@ def test_a_unit_says_in_one_sentence_what_it_is(path, tests):
 
 @pytest.mark.parametrize(("path", "tests"), ALL_UNITS)
 def test_a_unit_is_tested_under_its_name(path, tests):
-    if "QUANTITIES" in assigned(path):
-        names = {"QUANTITIES"}  # closed forms: test_exact_tier.py walks them all and asks the same of each
-    else:
-        names = {path.stem, path.stem.replace("_", "-")}
+    # closed forms: test_exact_tier.py walks them all and asks the same of each
+    own = {path.stem, path.stem.replace("_", "-")}
+    names = {"QUANTITIES"} if "QUANTITIES" in assigned(path) else own
     assert any(name in text_of_tests(tests) for name in names), f"no test under {tests} speaks of {path.stem}"
 
 

@@ -48,7 +48,9 @@ def build(ctx: click.Context, folder: str, address: str, as_json: bool) -> None:
 @click.option(
     "--dir", "folder", metavar="DIR", default="", help="Where it is built; default .kb/html in the base."
 )
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True)
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes a free one."
+)
 @click.pass_context
 def serve(ctx: click.Context, folder: str, port: int) -> None:
     r"""Build the site and serve it on this machine only, until interrupted.
