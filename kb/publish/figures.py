@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from kb.publish.escape import one_line
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-DRAWING = 1
+DRAWING = 2
 """Version of this module's drawing; raising it redraws every figure."""
 WIDTH_IN, HEIGHT_IN = 7.2, 3.6
 LEGEND_ROW_IN = 0.24
@@ -91,7 +91,7 @@ def draw(figure: Figure, language: str) -> bytes:
         FigureCanvasSVG(canvas)
         below = (0.62 + LEGEND_ROW_IN * rows) / height
         axes = canvas.add_axes((0.12, below, 0.84, 1 - below - above / height))
-        for number, series in enumerate(figure.series):
+        for series, number in zip(figure.series, _places(figure.series), strict=True):
             _draw_series(axes, series, number, language)
         axes.set_title(title, loc="left", fontsize=10.5)
         _label(axes, figure, language)
@@ -103,6 +103,17 @@ def draw(figure: Figure, language: str) -> bytes:
     return _finish(out.getvalue(), figure, language)
 
 
+def _places(series: Sequence[Series]) -> list[int]:
+    """Place of each series in the colours: a prediction shares its colour with the measurement it is for.
+
+    The n-th prediction belongs to the n-th measurement where there are as many of both; else each has its own place.
+    """
+    predicted = [one.predicted for one in series]
+    if 2 * sum(predicted) != len(predicted):
+        return list(range(len(series)))
+    return [predicted[:number].count(kind) for number, kind in enumerate(predicted)]
+
+
 def _draw_series(axes: Axes, series: Series, number: int, language: str) -> None:
     x = [point.x for point in series.points]
     y = [point.y for point in series.points]
@@ -111,7 +122,8 @@ def _draw_series(axes: Axes, series: Series, number: int, language: str) -> None
         "label": wrap(both(series.label, language), LABEL_COLUMNS),
     }
     if series.predicted:
-        axes.plot(x, y, linestyle=(0, (5, 3)), linewidth=1.4, **look)
+        # wide and behind, so that it can still be seen where the measurement lies on it
+        axes.plot(x, y, linestyle=(0, (2.2, 1.2)), linewidth=3.2, alpha=0.5, zorder=1.5, **look)
         return
     below = [point.y - point.low if point.low is not None else 0.0 for point in series.points]
     above = [point.high - point.y if point.high is not None else 0.0 for point in series.points]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from kb.draft import read_drafts
 from kb.errors import Findings
+from kb.files import stat_map
 from kb.model import Assessment, Draft
 from kb.publish.memory import Memory
 from kb.publish.page import Records
@@ -16,7 +17,7 @@ from kb.store import Base
 def load_records(base: Base, memory: Memory | None = None) -> Records:
     """Read what pages are made of; with a memory, files that did not change are not parsed again."""
     return Records(
-        topics=base.topics(),
+        topics=memory.read_topics() if memory else base.topics(),
         guides=base.guides(),
         claims=memory.read_claims() if memory else base.claims(),
         verdicts=base.verdicts(),
@@ -67,10 +68,9 @@ def check_markers(base: Base, memory: Memory | None = None) -> None:
     """
     seen: dict[str, list[str]] = {}
     problems: list[str] = []
-    memory = memory or Memory(base, {})
-    for path in page_files(base):
-        markers = memory.read_markers(path)
-        name = base.relative(path)
+    memory = memory or Memory(base, stat_map(base.root, ["published"]))
+    for name in memory.page_names():
+        markers = memory.read_markers(name)
         problems += [f"{name}:{line}: {why}" for line, why in markers.problems]
         for block, line in dict(reversed(markers.blocks)).items():
             seen.setdefault(block, []).append(f"{name}:{line}")

@@ -15,11 +15,11 @@ from typing import Any
 
 import kb
 from kb.config import build
-from kb.files import digest, sha256, stat_map, write_atomic
+from kb.files import digest, read_bytes, sha256, stat_map, write_atomic
 from kb.markers import find_blocks
-from kb.model import Claim
+from kb.model import Claim, Topic
 from kb.publish.blocks import BlockState
-from kb.store import Base
+from kb.store import MAX_PAGE_BYTES, Base
 
 FOLDERS = ("topics", "guides", "claims", "verdicts", "figures", "items", "log", "published")
 """Everything a page depends on, and the pages."""
@@ -52,6 +52,8 @@ class Memory:
     notes: list[str] = field(default_factory=list)
     claims: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     """Claims file → its claims, parsed."""
+    topics: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Topic file → the topic, parsed."""
     markers: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Page file → its `Markers`."""
 
@@ -89,13 +91,38 @@ class Memory:
         self.claims = fresh
         return found
 
-    def read_markers(self, path: Path, data: bytes | None = None) -> Markers:
-        """The blocks of a page and the problems of its markers; an unchanged page is not parsed again."""
-        name = self.base.relative(path)
+    def read_topics(self) -> dict[str, Topic]:
+        """All topics, in (order, path) order; with none changed none is parsed again.
+
+        Raises:
+            BadConfig: See `kb.store.Base.topics`.
+        """
+        names = sorted(name for name in self.now if name.startswith("topics/") and name.endswith(".toml"))
+        if sorted(self.topics) == names and self.is_same(*names):
+            found = [build(Topic, self.topics[name], self.base.root / name) for name in names]
+            return {topic.path: topic for topic in sorted(found, key=lambda t: (t.order, t.path))}
+        topics = self.base.topics()
+        self.topics = {f"topics/{path}.toml": topic.to_json() for path, topic in topics.items()}
+        return topics
+
+    def page_names(self) -> list[str]:
+        """Page files below the root, in path order."""
+        return sorted(
+            name
+            for name in self.now
+            if name.startswith("published/") and name.endswith(".md") and "/." not in name
+        )
+
+    def read_markers(self, name: str) -> Markers:
+        """The blocks of a page and the problems of its markers; an unchanged page is not parsed again.
+
+        Raises:
+            BadInput: The page cannot be read.
+        """
         if name in self.markers and self.is_same(name):
             kept = self.markers[name]
             return Markers([(b, n) for b, n in kept["blocks"]], [(n, w) for n, w in kept["problems"]])
-        blocks, problems = find_blocks(path.read_bytes() if data is None else data)
+        blocks, problems = find_blocks(read_bytes(self.base.root / name, limit=MAX_PAGE_BYTES))
         made = Markers([(b.id, b.line) for b in blocks], [(p.line, p.why) for p in problems])
         self.markers[name] = asdict(made)
         return made
@@ -122,6 +149,7 @@ class Memory:
             "states": {name: [asdict(state) for state in found] for name, found in states.items()},
             "notes": notes,
             "claims": self.claims,
+            "topics": self.topics,
             "markers": {name: kept for name, kept in self.markers.items() if name in after},
         }
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -137,7 +165,7 @@ def recall(base: Base) -> Memory:
         return memory
     if not isinstance(kept, dict) or kept.get("code") != code_digest(base):
         return memory
-    for name in ("seen", "keys", "states", "notes", "claims", "markers"):
+    for name in ("seen", "keys", "states", "notes", "claims", "topics", "markers"):
         setattr(memory, name, kept[name])
     return memory
 

@@ -53,6 +53,15 @@ class Records:
             found.setdefault(system_of(claim), []).append(claim)
         return found
 
+    @cached_property
+    def pairs(self) -> dict[str, tuple[Claim, Verdict]]:
+        """Claim id → claim and verdict, of every claim that may be shown."""
+        return {
+            claim.id: (claim, verdict_of(claim, self.verdicts))
+            for claim in self.claims.values()
+            if claim.provenance != "memory"
+        }
+
     def claims_of(self, topic: Topic) -> list[Claim]:
         """Claims a topic page shows: those that name the topic, and those of systems the topic names."""
         systems = [claim for name in topic.systems for claim in self.by_system.get(name, [])]
@@ -69,8 +78,7 @@ def topic_page(topic: Topic, records: Records) -> TopicPage:
     Claims known from memory only stay out. Judged claims come first, then by id. A claim without a verdict is untested.
     """
     mine = records.claims_of(topic)
-    shown = [claim for claim in mine if claim.provenance != "memory"]
-    pairs = ordered((claim, verdict_of(claim, records.verdicts)) for claim in shown)
+    pairs = ordered(records.pairs[claim.id] for claim in mine if claim.id in records.pairs)
     return TopicPage(
         topic=topic,
         claims=tuple(claim for claim, _ in pairs),
@@ -82,8 +90,8 @@ def topic_page(topic: Topic, records: Records) -> TopicPage:
             )
         ),
         reading=tuple(_reading(topic.path, records)),
-        sources=tuple(newest_items(sorted({claim.item for claim in shown}), records.items)),
-        num_memory=len(mine) - len(shown),
+        sources=tuple(newest_items(sorted({claim.item for claim, _ in pairs}), records.items)),
+        num_memory=len(mine) - len(pairs),
     )
 
 

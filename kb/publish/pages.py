@@ -14,7 +14,7 @@ from kb.publish.blocks import write_block
 from kb.publish.entries import Pair, other_language
 from kb.publish.escape import Safe
 from kb.publish.guides import check_guide, chosen_claims, guide_page_path, render_guide
-from kb.publish.page import Records, newest_items, ordered, system_of, topic_page, verdict_of
+from kb.publish.page import Records, newest_items, ordered, system_of, topic_page
 from kb.publish.render import fill, render_topic
 from kb.publish.systems import LEDGER, render_ledger, render_system, system_page_path
 from kb.publish.words import PHRASES, pick, say
@@ -73,8 +73,7 @@ def all_pages(records: Records, language: str) -> list[Page]:
 
 def shown_pairs(records: Records) -> list[Pair]:
     """Every claim that may be shown, with its verdict; judged claims first."""
-    shown = [claim for claim in records.claims.values() if claim.provenance != "memory"]
-    return ordered((claim, verdict_of(claim, records.verdicts)) for claim in shown)
+    return ordered(records.pairs.values())
 
 
 def _around(title: Text, intro: Text, parts: list[dict[str, object]], language: str) -> bytes:

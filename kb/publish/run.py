@@ -79,10 +79,10 @@ def _page(run: _Run, page: Page) -> None:
     """Decide about one page; one that is as the last run left it, made of the same records, is left alone unread."""
     base, plan = run.base, run.plan
     path = base.page_path(page.path)
-    name = base.relative(path)
+    name = f"published/{page.path}/index.md"
     key = sha256(f"{page.key} {sorted(run.holds)}".encode())
     kept = run.memory.kept_states(name)
-    beside = [base.relative(p) for s in kept for p in (base.block_path(s.id), base.proposal_path(s.id))]
+    beside = [f"published/.blocks/{state.id}{end}" for state in kept for end in (".md", ".proposal.md")]
     if kept and run.memory.keys.get(page.path) == key and run.memory.is_same(name, *beside):
         plan.states[name] = kept
         plan.notes += _taken_over(name, kept)

@@ -94,7 +94,7 @@ def test_a_folder_of_somebody_else_is_not_replaced(shelf, tmp_path, capsys):
 
 def test_a_site_of_payloads_is_inert(shelf, tmp_path):
     """All payloads at once, each as a claim of its own, plus HTML that somebody wrote into a page."""
-    hostile_base(shelf, PAYLOADS[3] + PAYLOADS[14])
+    hostile_base(shelf, PAYLOADS[3] + PAYLOADS[14], with_figure=True)
     for number, payload in enumerate(PAYLOADS):
         shelf.claim(
             f"eai/p{number}",
