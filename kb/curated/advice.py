@@ -9,6 +9,8 @@ from kb.curated.match import assign
 from kb.curated.shape import Entry, Line, Section
 from kb.curated.words import first_action
 
+MAX_LINES = 200
+"""Lines of advice that are read; a person gives fewer."""
 _PATH = re.compile(r"(?<![\w/.:-])([a-z][a-z0-9-]*(?:/[a-z0-9-]+)*)(/)?(?![\w.])")
 _FILE = re.compile(
     r"(?:归档|收录|纳入|放入|archive(?:d)? (?:under|in)|file(?:d)? (?:under|in)|add(?:ed)? to)(?:到|至)?[:：]?\s*",
@@ -50,7 +52,7 @@ def read_advice(
         if section.kind != "advice":
             continue
         action = None
-        for line in section.lines:
+        for line in section.lines[:MAX_LINES]:
             action, is_head = _heading_action(line, action)
             if is_head or action is None:
                 continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import re
 import unicodedata
 from dataclasses import dataclass
@@ -12,6 +13,8 @@ from kb.identity import Work, find_works
 
 MAX_HEADING = 240
 """Longer lines are no headings."""
+MAX_ORIGIN = 60
+"""Lines below a heading in which its link or source stands."""
 _KEYCAP = re.compile(r"((?:\d\ufe0f?\u20e3)+|\U0001f51f)\s*(?:[+➕]\s*(\d{1,3}))?\s*")
 _DOTTED = re.compile(r"(\d{1,3}(?:\.\d{1,3}){1,2})\.?[ \t]+(?=\S)")
 _WRITTEN = re.compile(r"#{2,4}\s+(\d{1,3}(?:[.+]\d{1,3})*)\s+·\s+(?=\S)")
@@ -65,18 +68,15 @@ def find_headings(lines: list[Line]) -> list[Heading]:
 
 def _entries(numbered: list[Heading], sections: list[Heading], lines: list[Line]) -> list[Heading]:
     borders = [*sorted(h.index for h in [*numbered, *sections]), len(lines)]
+    places = [section.index for section in sections]
     real: dict[str, list[Heading]] = {}
     for heading in numbered:
-        before = [s for s in sections if s.index < heading.index]
-        if before and before[-1].kind != "entries":
+        at = bisect.bisect_left(places, heading.index)
+        if at and sections[at - 1].kind != "entries":
             continue
-        end = next(b for b in borders if b > heading.index)
-        if (
-            heading.style == "written"
-            or heading.stars
-            or heading.works
-            or _has_origin(lines[heading.index + 1 : end])
-        ):
+        end = borders[bisect.bisect_right(borders, heading.index)]
+        own = lines[heading.index + 1 : min(end, heading.index + 1 + MAX_ORIGIN)]
+        if heading.style == "written" or heading.stars or heading.works or _has_origin(own):
             real.setdefault(heading.style, []).append(heading)
     names = [name for name, _ in STYLES if real.get(name)]
     if not names:

@@ -15,9 +15,14 @@ from kb.curated.outline import Heading, find_headings
 from kb.curated.rows import read_candidates, read_references, read_tag_counts, read_verdicts
 from kb.curated.shape import Curated, Entry, Line, Reference, Section, Unreadable, VerdictRow
 from kb.curated.words import count_stars
+from kb.errors import BadInput
 from kb.identity import Work, find_works, identify
 from kb.urls import find_urls
 
+MAX_ENTRIES = 300
+"""More numbered entries than a person writes into one draft."""
+MAX_ROWS = 1000
+"""Rows of a table of candidates, verdicts or references that are matched to entries; the others stay text."""
 LEAST_REFERENCE = 0.45
 """Similarity from which a line of the reference list is taken for an entry's own."""
 LEAST_VERDICT = 0.3
@@ -38,14 +43,27 @@ def read_curated(text: str, name: str, first: int = 1) -> Curated:
     check_text(text, name, first)
     lines, unreadable = logical_lines(text, first)
     headings = find_headings(lines)
+    num_entries = sum(heading.style != "section" for heading in headings)
+    if num_entries > MAX_ENTRIES:
+        raise BadInput(
+            f"{name}: not read",
+            cause=f"{num_entries:,} entries are more than a person writes ({MAX_ENTRIES})",
+            remedy="split it",
+        )
     parts, preamble = _parts(lines, headings, unreadable)
     sections = [p for p in parts if isinstance(p, Section)]
-    references = read_references([line for s in sections if s.kind == "references" for line in s.lines])
+    references = read_references(
+        [line for s in sections if s.kind == "references" for line in s.lines][:MAX_ROWS]
+    )
     entries = _with_references([p for p in parts if isinstance(p, Entry)], references)
     by_line = {entry.line: entry for entry in entries}
-    verdicts = list(read_verdicts([line for s in sections if s.kind == "verdicts" for line in s.lines]))
+    verdicts = list(
+        read_verdicts([line for s in sections if s.kind == "verdicts" for line in s.lines][:MAX_ROWS])
+    )
     candidates = list(
-        read_candidates([line for s in sections if s.kind == "candidates" for line in s.lines], unreadable)
+        read_candidates(
+            [line for s in sections if s.kind == "candidates" for line in s.lines][:MAX_ROWS], unreadable
+        )
     )
     actions, shelves = read_advice(sections, entries)
     curator, date, zone = read_header(lines)

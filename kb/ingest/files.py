@@ -25,10 +25,8 @@ from kb.ingest.drafts.records import to_assessments, to_draft, to_items
 from kb.model import Assessment, Item
 from kb.store import Base
 
-MAX_DRAFT_BYTES = 2 << 20
+MAX_DRAFT_BYTES = 1 << 20
 """Larger files are no drafts."""
-MAX_ENTRIES = 1000
-"""More numbered entries than a person writes."""
 MAX_SLUG = 80
 """Characters of a slug; it is part of a file name."""
 _SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -212,12 +210,6 @@ def _read(path: Path, *, curator: str | None, date: str | None, slug: str | None
                 remedy=f"add a line to the text, or give --{name}",
                 next_command="kb ingest --help",
             )
-    if len(curated.entries) > MAX_ENTRIES:
-        raise BadInput(
-            f"{path.name}: not ingested",
-            cause=f"{len(curated.entries):,} entries are more than a draft holds ({MAX_ENTRIES:,})",
-            remedy="split it",
-        )
     notes = tuple(note for note in (who_note, day_note) if note)
     name = slug or slug_of(path.stem, day, curated.title, data)
     return _Read(path, data, curated, folder_of(who), day, name, notes)
