@@ -159,6 +159,8 @@ def _page(text: str) -> Work | None:
 def _doi_in(host: str, path: str) -> str | None:
     from urllib.parse import unquote
 
+    if host not in DOI_HOSTS and "/doi/" not in path.lower():
+        return None
     plain = unquote(path)
     if host in DOI_HOSTS and (found := _DOI.fullmatch(plain.lstrip("/"))):
         return found.group()

@@ -104,10 +104,11 @@ def _clean_once(text: str) -> str | None:
 def clean_host(host: str) -> str | None:
     """Return a host in lower case ASCII (punycode), an address in its short form, or None if it is no host."""
     host = unicodedata.normalize("NFKC", host).strip().rstrip(".").lower()
-    try:
-        return str(ipaddress.ip_address(host))
-    except ValueError:
-        pass
+    if ":" in host or host[-1:].isdigit():
+        try:
+            return str(ipaddress.ip_address(host))
+        except ValueError:
+            pass
     if not host.isascii():
         try:
             host = host.encode("idna").decode()

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import datetime as dt
 import importlib
-import re
-import unicodedata
 import zoneinfo
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -22,12 +20,12 @@ from kb.clock import stamp
 from kb.errors import BadConfig
 from kb.http import Answer, Client, NoAnswer, Tally, Validators
 from kb.ingest.dates import ReadDate
+from kb.ingest.text import one_line, plain_text
 from kb.model import SourceConfig
 
 SOURCES = Path(__file__).parent / "sources"
 SUMMARY_CHARS = 500
 """Publishers' text stays out of git."""
-TITLE_CHARS = 500
 OPEN = dt.timedelta(days=7)
 """How far back archives are asked where no first day was given."""
 
@@ -251,37 +249,6 @@ def kind_of(config: SourceConfig) -> Source:
             next_command="kb sources list",
         )
     return kinds()[config.kind]
-
-
-# Text from outside
-
-_UNSEEN = re.compile(
-    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f"  # control
-    "\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff"  # invisible, direction
-    "\ud800-\udfff\ue000-\uf8ff\ufff0-\uffff\U000e0000-\U000e007f\U000f0000-\U0010ffff]"  # surrogate, private, tags
-)
-
-
-def one_line(text: str, limit: int = TITLE_CHARS) -> str:
-    """A text as one line: white space collapsed, control, direction and invisible characters gone, NFC, cut with …."""
-    line = " ".join(text.split())
-    if not (line.isascii() and line.isprintable()):
-        line = unicodedata.normalize("NFC", " ".join(_UNSEEN.sub("", line).split()))
-    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
-
-
-def plain_text(markup: str) -> str:
-    """The text of an HTML fragment, entities decoded once; for summaries, not for extraction."""
-    import html
-
-    if "<" in markup:
-        markup = re.sub(r"(?is)<(script|style|template|noscript)\b.*?(?:</\1\s*>|$)", " ", markup)
-        markup = re.sub(r"(?s)<!--.*?(?:-->|$)", " ", markup)
-        markup = re.sub(
-            r"(?i)</?(?:p|br|div|li|tr|h[1-6]|td|th|ul|ol|pre|blockquote|hr)\b[^<>]*>", " ", markup
-        )
-        markup = re.sub(r"</?[A-Za-z][^<>]*>", "", markup)
-    return html.unescape(markup)
 
 
 __all__ = [

@@ -1,81 +1,57 @@
 """Reads feed documents of every dialect into one shape: RSS 0.9x–2.0, Atom, JSON Feed.
 
-feedparser is tolerant and is given only bytes, never an address or a path. Around it stand the steps it lacks: what kind
-of document this is, encodings that lie, document types with entities, truncation, JSON Feed, and raw date texts for
-`kb.ingest.dates` (feedparser fills a Chinese date with the present month).
+Where many feeds are followed, XML is parsed in processes of its own: parsing is most of the work of an ingest, and threads
+of one Python process take turns.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+import concurrent.futures
+import contextlib
+import multiprocessing
+import os
+from collections.abc import Iterator
 
 from kb.http import Answer, NoAnswer
-from kb.ingest.contract import one_line, plain_text
+from kb.ingest.feedxml import Body, Document, RawEntry, Unreadable, read_xml
 
 MAX_ENTRIES = 2000
 """Entries taken from one document."""
-MAX_FIELD = 2_000_000
-"""Characters of one field."""
-DATE_FIELDS = ("published", "created", "issued", "updated")
-"""feedparser's names in the order in which they are believed; the first that parses counts."""
-PARSER_ERRORS = (
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    RecursionError,
-    AssertionError,
-    OverflowError,
-)
-"""What a parser of hostile input may fail with; it is the input's fault."""
-GB = {"gb2312": "gb18030", "gbk": "gb18030", "x-gbk": "gb18030", "gb_2312-80": "gb18030"}
-_DECLARED = re.compile(rb"^\s*<\?xml[^>]*?encoding\s*=\s*[\"']([\w.:-]+)[\"']", re.IGNORECASE)
-_SUBSET = re.compile(rb"<!DOCTYPE[^\[>]{0,400}\[.*?\]\s*>", re.DOTALL | re.IGNORECASE)
-_CLOSED = re.compile(
-    rb"</(?:[\w-]+:)?(feed|rss|rdf|channel|cdf)\s*>(?:\s|<!--.*?-->)*\Z", re.DOTALL | re.IGNORECASE
-)
-_ROOT = re.compile(rb"<(?:[\w-]+:)?(feed|rss|rdf|channel|cdf)[\s>/]", re.IGNORECASE)
-_HTML = re.compile(rb"<(?:!doctype\s+html|html|head|body)[\s>]", re.IGNORECASE)
+MANY = 16
+"""Feeds from which processes of their own pay for their start."""
+PARSE_S = 30.0
+"""Longest parsing of one document in another process."""
+_pool: concurrent.futures.ProcessPoolExecutor | None = None
 
 
-@dataclass
-class RawEntry:
-    """One entry as its document gives it."""
-
-    guid: str = ""
-    guid_is_link: bool = False
-    link: str = ""
-    original: str = ""
-    """``feedburner:origLink``."""
-    related: str = ""
-    """The entry's own page where ``link`` is someone else's article."""
-    title: str = ""
-    authors: tuple[str, ...] = ()
-    published: tuple[tuple[str, str], ...] = ()
-    """(field, raw text) in the order in which they are believed."""
-    updated: tuple[tuple[str, str], ...] = ()
-    markup: str = ""
-    """Full content where there is any, else the summary; HTML."""
-    origin: str = ""
-    """Address of the feed an aggregator took it from."""
-    extra: Mapping[str, str] = field(default_factory=dict)
+@contextlib.contextmanager
+def side_by_side(feeds: int) -> Iterator[None]:
+    """Parse in other processes inside the block where there are many feeds and more than one core."""
+    global _pool  # noqa: PLW0603  one pool per process, for the time of one run
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if feeds < MANY or cores < 2:  # noqa: PLR2004
+        yield
+        return
+    # spawned, not forked: this process has threads
+    pool = concurrent.futures.ProcessPoolExecutor(min(cores, 4), multiprocessing.get_context("spawn"))
+    _pool = pool
+    try:
+        yield
+    finally:
+        _pool = None
+        pool.shutdown(cancel_futures=True)
 
 
-@dataclass
-class Document:
-    """A feed document."""
-
-    title: str = ""
-    link: str = ""
-    version: str = ""
-    entries: list[RawEntry] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    truncated: bool = False
-    repeated: frozenset[str] = frozenset()
-    """Guids and addresses (without fragment) that stand for several works here, so they name none."""
+def _parse(body: Body) -> Document | Unreadable:
+    pool = _pool
+    if pool is None:
+        return read_xml(body)
+    try:
+        return pool.submit(read_xml, body).result(PARSE_S)
+    except concurrent.futures.TimeoutError:
+        return Unreadable("too-slow", f"parsing took more than {PARSE_S:.0f} s")
+    except concurrent.futures.BrokenExecutor:
+        return read_xml(body)  # a process died, perhaps for memory; this one is still there
 
 
 def read_document(answer: Answer) -> Document:
@@ -92,153 +68,13 @@ def read_document(answer: Answer) -> Document:
 
         document = read_json_feed(body, answer.url)
     else:
-        document = _read_xml(answer)
+        found = _parse(Body(body, answer.url, answer.media_type, answer.charset))
+        if isinstance(found, Unreadable):
+            raise NoAnswer(found.status, answer.url, found.detail)
+        document = found
     document.entries = _unnested(document.entries)[:MAX_ENTRIES]
     document.repeated = _repeated(document.entries)
     return document
-
-
-def _read_xml(answer: Answer) -> Document:
-    import feedparser
-
-    body = answer.body
-    head = body[:4096]
-    is_utf16 = body[:2] in {b"\xff\xfe", b"\xfe\xff"} or b"\0" in head[:64]
-    if not is_utf16 and not _ROOT.search(head) and (_HTML.search(head) or not _ROOT.search(body)):
-        raise NoAnswer("not-a-feed", answer.url, _what_else(answer))
-    document = Document()
-    charset = _charset(answer, document.warnings)
-    body = _mended(body, document.warnings)
-    headers = {
-        "content-location": answer.url,
-        "content-type": f"application/xml; charset={charset}" if charset else "application/xml",
-    }
-    try:
-        parsed = feedparser.parse(body, response_headers=headers)
-    except PARSER_ERRORS as error:
-        raise NoAnswer(
-            "not-a-feed", answer.url, f"no parser can read it: {type(error).__name__}: {error}"
-        ) from error
-    if not parsed.version and not parsed.entries:
-        raise NoAnswer("not-a-feed", answer.url, _what_else(answer))
-    document.version = parsed.version
-    document.title = one_line(parsed.feed.get("title", ""))
-    document.link = str(parsed.feed.get("link", ""))
-    document.truncated = bool(parsed.bozo) and not is_utf16 and not _is_closed(answer.body)
-    entries = list(parsed.entries)
-    if document.truncated and not entries:
-        raise NoAnswer(
-            "truncated",
-            answer.url,
-            f"the document ends before its first entry is complete ({document.title})",
-        )
-    if document.truncated and not _ends_complete(answer.body):
-        entries.pop()  # the last one was cut off in the middle
-        document.warnings.append("the document is cut off in its last entry, which is left out")
-    if parsed.bozo:
-        problem = type(parsed.get("bozo_exception", ValueError())).__name__
-        document.warnings.append(f"not well-formed ({problem}), {len(entries)} entries could be read")
-    document.entries = [_entry(item) for item in entries]
-    return document
-
-
-def _is_closed(body: bytes) -> bool:
-    """Whether the document ends with the end of the element it began with."""
-    opened, closed = _ROOT.search(body), _CLOSED.search(body[-4096:])
-    return bool(opened and closed and opened.group(1).lower() == closed.group(1).lower())
-
-
-def _what_else(answer: Answer) -> str:
-    kind = answer.media_type or "no content type"
-    found = re.search(rb"<title[^>]*>(.*?)</title>", answer.body[:65536], re.DOTALL | re.IGNORECASE)
-    title = one_line(plain_text(found.group(1).decode("utf-8", "replace")), 80) if found else ""
-    return f"the answer is no feed ({kind}{f', titled “{title}”' if title else ''})"
-
-
-def _ends_complete(body: bytes) -> bool:
-    last = max(body.rfind(b"<item"), body.rfind(b"<entry"))
-    closed = max(body.rfind(b"</item>"), body.rfind(b"</entry>"))
-    return closed > last
-
-
-def _charset(answer: Answer, warnings: list[str]) -> str:
-    """The charset to tell feedparser: GB family widened, a declaration that UTF-8 bytes disprove overruled."""
-    declared = _DECLARED.match(answer.body[:512].lstrip())
-    name = answer.charset or (declared.group(1).decode("ascii").lower() if declared else "")
-    if name in GB:
-        return GB[name]
-    if (
-        name
-        and name not in {"utf-8", "utf8", "us-ascii", "ascii"}
-        and not name.startswith(("utf-16", "utf-32", "ucs"))
-    ):
-        try:
-            text = answer.body.decode("utf-8")
-        except UnicodeDecodeError:
-            return answer.charset
-        if not text.isascii():
-            warnings.append(f"declared {name}, but its bytes are UTF-8")
-            return "utf-8"
-    if not name:
-        from kb.ingest.pages import guess_charset
-
-        try:
-            answer.body.decode("utf-8")
-        except UnicodeDecodeError:
-            return guess_charset(answer.body)
-    return answer.charset
-
-
-def _mended(body: bytes, warnings: list[str]) -> bytes:
-    if b"<!ENTITY" in body[:65536].upper() and _SUBSET.search(body[:65536]):
-        warnings.append("entity definitions were ignored")
-        body = _SUBSET.sub(b"", body, count=1)
-    return re.sub(rb"&lt;!\[CDATA\[(.*?)\]\]&gt;", rb"\1", body, flags=re.DOTALL)
-
-
-def _entry(item: Any) -> RawEntry:
-    markup = max((part.get("value", "") or "" for part in item.get("content", [])), key=len, default="")
-    markup = markup or item.get("summary", "") or ""
-    links = item.get("links", [])
-    related = next((link.get("href", "") for link in links if link.get("rel") == "related"), "")
-    title = item.get("title", "") or ""
-    if item.get("title_detail", {}).get("type", "text/plain") != "text/plain":
-        title = plain_text(title)
-    source = item.get("source", {})
-    return RawEntry(
-        guid=one_line(str(item.get("id", "") or ""), 1000),
-        guid_is_link=bool(item.get("guidislink")),
-        link=_alternate(links) or str(item.get("link", "") or ""),
-        original=str(item.get("feedburner_origlink", "") or ""),
-        related=str(related or item.get("comments", "") or ""),
-        title=title[:MAX_FIELD],
-        authors=_authors(item),
-        published=_dates(item, DATE_FIELDS[:3]),
-        updated=_dates(item, DATE_FIELDS[3:]),
-        markup=markup[:MAX_FIELD],
-        origin=str(source.get("href", "") or source.get("id", "") or "") if isinstance(source, dict) else "",
-        extra={
-            key: str(item.get(key, ""))
-            for key in ("arxiv_announce_type", "dc_identifier", "prism_doi")
-            if item.get(key)
-        },
-    )
-
-
-def _alternate(links: list[Any]) -> str:
-    alternates = [link for link in links if link.get("rel", "alternate") == "alternate" and link.get("href")]
-    html = [link for link in alternates if "html" in link.get("type", "text/html")]
-    return str((html or alternates or [{"href": ""}])[0]["href"])
-
-
-def _authors(item: Any) -> tuple[str, ...]:
-    names = [one_line(author.get("name", "") or "", 120) for author in item.get("authors", [])]
-    return tuple(dict.fromkeys(name for name in names if name))
-
-
-def _dates(item: Any, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    # past feedparser's own `get`, which gives `published` for a missing `updated`
-    return tuple((name, str(dict.get(item, name))) for name in names if dict.get(item, name))
 
 
 def _unnested(entries: list[RawEntry]) -> list[RawEntry]:

@@ -8,8 +8,8 @@ from typing import Any
 from urllib.parse import urljoin
 
 from kb.http import NoAnswer
-from kb.ingest.contract import one_line
-from kb.ingest.feeds import Document, RawEntry
+from kb.ingest.feedxml import Document, RawEntry
+from kb.ingest.text import one_line
 
 VERSIONS = re.compile(r"(?:https?://(?:www\.)?jsonfeed\.org/version/)?1(?:\.[01])?/?")
 

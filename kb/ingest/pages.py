@@ -15,8 +15,8 @@ from urllib.parse import urljoin, urlsplit
 
 from kb.http import Answer
 from kb.identity import identify
-from kb.ingest.contract import one_line
 from kb.ingest.dates import ReadDate, date_in_path, read_date
+from kb.ingest.text import guess_charset, one_line
 from kb.urls import clean_url, same_site
 
 META_SCAN = 4096
@@ -108,20 +108,6 @@ def decode(answer: Answer) -> str:
             continue
     name = guess_charset(body)
     return body.decode(name or "utf-8", "replace")
-
-
-def guess_charset(body: bytes) -> str:
-    """Charset of bytes that are no UTF-8 and carry no label: GB 18030 where that gives Chinese, else Windows-1252 or nothing."""
-    for name in ("gb18030", "cp1252"):
-        try:
-            text = body.decode(name)
-        except UnicodeDecodeError:
-            continue
-        letters = re.findall(r"[^\x00-\x7f]", text)
-        common = sum(1 for c in letters if "\u4e00" <= c <= "\u9fa5" or c in "，。、：；（）“”《》")
-        if name != "gb18030" or (letters and common > len(letters) * 0.9):
-            return name
-    return ""
 
 
 def read_page(answer: Answer, zone: str) -> Page | None:

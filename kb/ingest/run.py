@@ -22,6 +22,7 @@ from kb.ingest import validators
 from kb.ingest.arxiv_calendar import why_quiet
 from kb.ingest.commit import Committer
 from kb.ingest.contract import Entry, Report, Skip, Task, Window, kind_of
+from kb.ingest.feeds import side_by_side
 from kb.ingest.known import Known
 from kb.ingest.tombstones import record_deletions
 from kb.lock import LONG_WAIT_S, hold
@@ -31,6 +32,7 @@ from kb.vocab import FINE_STATUS
 
 WORKERS = 8
 """Sources fetched side by side; one host is never asked twice at once more often than its pace."""
+FEED_KINDS = frozenset({"feed", "github_releases"})
 BATCH = 1000
 """Items that are written together: one append and one sync to disk for many small feeds."""
 FINE = FINE_STATUS | {"moved", "withdrawn"}
@@ -135,7 +137,11 @@ def ingest(
         tasks = [_task(base, source, window, client, known, fresh=fresh) for source in chosen]
         committer = Committer(base, known, window, dry_run=dry_run)
         listen({"event": "start", "sources": [task.config.name for task in tasks]})
-        with concurrent.futures.ThreadPoolExecutor(WORKERS, thread_name_prefix="ingest") as pool:
+        feeds = sum(source.kind in FEED_KINDS for source in chosen)
+        with (
+            side_by_side(feeds),
+            concurrent.futures.ThreadPoolExecutor(WORKERS, thread_name_prefix="ingest") as pool,
+        ):
             jobs = [pool.submit(_fetch, task, kinds[task.config.name], listen) for task in tasks]
             waiting: list[tuple[Task, list[str]]] = []
             try:

@@ -21,7 +21,8 @@ from kb.identity import Work, arxiv_work
 from kb.ingest.arxiv_calendar import latest_batch, why_quiet
 from kb.ingest.contract import Entry, NoAnswer, Skip, Task, one_line, plain_text
 from kb.ingest.dates import read_date
-from kb.ingest.feeds import RawEntry, read_document
+from kb.ingest.feeds import read_document
+from kb.ingest.feedxml import RawEntry
 from kb.ingest.sources import arxiv_api
 from kb.ingest.tex import plain_tex
 

@@ -18,7 +18,8 @@ from kb.files import sha256
 from kb.identity import Work, find_works, identify
 from kb.ingest.contract import Entry, NoAnswer, Skip, Task, one_line, plain_text
 from kb.ingest.dates import ReadDate, read_date
-from kb.ingest.feeds import Document, RawEntry, read_document
+from kb.ingest.feeds import read_document
+from kb.ingest.feedxml import Document, RawEntry
 from kb.urls import url_key
 
 KIND = "feed"
