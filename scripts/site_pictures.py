@@ -6,6 +6,7 @@ python scripts/site_pictures.py build/site docs/img
 
 from __future__ import annotations
 
+import io
 import shutil
 import sys
 import threading
@@ -20,13 +21,10 @@ SIGHTS = {
     "dark-390": (390, "dark"),
 }
 PAGES = {
-    "home": ("", "h1"),
     "topic": ("inference/kvcache/", "#证据"),
     "figure": ("inference/kvcache/", "img[src$='.svg']"),
-    "claim": ("systems/eai/", "h1"),
     "claims": ("claims/?topic=inference/kvcache", "h1"),
     "search": ("search/?q=显存", "h1"),
-    "guide": ("guides/kv-compression-pitfalls/", "h1"),
 }
 """Name → address below the site, and what the picture begins with."""
 HEIGHT = 900
@@ -52,10 +50,17 @@ def take(site: Path, out: Path) -> None:
                 top = page.locator(start).first.evaluate("e => e.getBoundingClientRect().top + scrollY")
                 page.evaluate(f"scrollTo(0, {max(0, top - 120)})")
                 page.wait_for_timeout(300)
-                page.screenshot(path=str(out / f"{name}-{sight}.png"))
+                shrink(page.screenshot(), out / f"{name}-{sight}.png")
             page.close()
         browser.close()
         server.shutdown()
+
+
+def shrink(picture: bytes, path: Path) -> None:
+    """Write a picture with 64 colours: pages of text need no more, and it stays small in git."""
+    from PIL import Image
+
+    Image.open(io.BytesIO(picture)).convert("RGB").quantize(64).save(path, optimize=True)
 
 
 if __name__ == "__main__":

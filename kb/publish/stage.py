@@ -11,6 +11,8 @@ from kb.publish.words import OUTCOMES, say
 
 _OURS = re.compile(r'<a id="[A-Za-z0-9._-]+"></a>|\]\(<https?://[^<>\s]*>\)|<!--.*?-->', re.DOTALL)
 _RAW = re.compile(r"<[A-Za-z/!?]")
+_COUNT = re.compile(r"\bn = (?=\d)")
+"""A count keeps together when a line breaks."""
 _FRONT = re.compile(r"---[ \t]*\n.*?^---[ \t]*$\n?", re.DOTALL | re.MULTILINE)
 _LEAVES = re.compile(r"(\]\()(?:\.\./)+(figures|measurements)/([^)\s]*)(\))")
 
@@ -80,4 +82,4 @@ def to_site(text: str, path: str) -> str:
             target = f"api/measurements/{found[3].strip('/')}.json"
         return f"{found[1]}{up}{target}{found[4]}"
 
-    return badges(_LEAVES.sub(link, text))
+    return badges(_COUNT.sub("n\u00a0=\u00a0", _LEAVES.sub(link, text)))
