@@ -131,20 +131,24 @@ def test_the_labelled_passages_of_the_issue(shared):
     assert_good(score(seed_passages(shared)))
 
 
-@pytest.mark.parametrize("sets", ["AB", "C", "D", "F", "G"])
+@pytest.mark.parametrize("sets", ["AB", "C", "D", "F", "G", "H"])
 def test_our_own_passages(sets):
-    """A–C were tuned on; D, F and G were labelled before they were run, then mended where they failed."""
+    """A–C were tuned on. D, F, G and H were each labelled before they were run, then mended where they failed.
+
+    Recall, precision, unit and bound, baseline of the first run: D .82 .82 .96 .89, F .95 .96 .98 .80, G .95 .95 1.0
+    1.0, H 1.0 .93 .89 .80.
+    """
     assert_good(score(own_passages(sets)))
 
 
 def test_there_are_enough_passages_in_both_languages():
-    passages = own_passages("ABCDFG")
+    passages = own_passages("ABCDFGH")
     chinese = [p for p in passages if re.search("[\u4e00-\u9fff]", p.text)]
     assert len(passages) >= 100
     assert min(len(chinese), len(passages) - len(chinese)) >= 40
 
 
-@pytest.mark.parametrize("passage", [p for p in own_passages("ABCDFG") if p.others], ids=lambda p: p.id)
+@pytest.mark.parametrize("passage", [p for p in own_passages("ABCDFGH") if p.others], ids=lambda p: p.id)
 def test_conditions_and_noise_are_not_claimed(passage):
     claims = [q.quote for q in extract(passage.text) if q.role == "claim"]
     labelled = [quote for quote, *_ in passage.claims]

@@ -16,7 +16,7 @@ from kb.triage.quantities.noise import SETTING, blank, noise_spans
 from kb.triage.quantities.numbers import Atom, atoms
 from kb.triage.quantities.roles import best, role_of
 from kb.triage.quantities.shape import Bound, Quantity, Role
-from kb.triage.quantities.shares import shares
+from kb.triage.quantities.shares import is_factor, shares, stated
 from kb.triage.quantities.tables import table_quantities, table_spans
 from kb.triage.quantities.text import Sentence, clause_start, plain, sentences
 from kb.triage.quantities.worded import worded
@@ -80,7 +80,7 @@ def _numbers(text: str) -> Iterator[Quantity]:
     for atom in [*atoms(text)]:
         known = _per_time(text, _named(text, atom))
         if not known.unit:
-            share = shares(text, known) or _counted(text, known)
+            share = shares(text, known) or stated(text, known) or _counted(text, known)
             if share is None:
                 continue
             known = share
@@ -110,7 +110,9 @@ def _counted(text: str, atom: Atom) -> Atom | None:
         return replace(atom, unit="ratio")
     if atom.is_from:
         is_share = 0 <= atom.low <= atom.high <= 1 and atom.decimals
-        return replace(atom, unit="fraction" if is_share else "count")
+        return replace(
+            atom, unit="fraction" if is_share else "ratio" if is_factor(text[: atom.start]) else "count"
+        )
     if best(text, atom.end) and not atom.is_worded:
         start = atom.start - len(m.group()) if (m := re.search(r"取\s?$", text[: atom.start])) else atom.start
         return replace(atom, unit="count", start=start)

@@ -21,7 +21,7 @@ _STOP_ZH = re.compile(
 )
 _COMPARE_ZH = re.compile(r"(?:相比于?|相较于?|相对于?|对比对象(?:是|为)|(?:均|都)?对比|与|和|同|较|比)\s?")
 _IS_TIMES_ZH = re.compile(
-    r"(?:相当于|达到了?|只有|仅为|仅有|最高为|最高|约为|是|为|到|至|有)\s?(?P<np>[^，。；,;：:（）()是为]{1,40}?)\s?的\s?(?:约|近|不到|超过|大约)?\s?$"
+    r"(?:相当于|接近|超过|约为|达到了?|只有|仅为|仅有|最高为|最高|约为|是|为|到|至|有)\s?(?P<np>[^，。；,;：:（）()是为]{1,40}?)\s?的\s?(?:约|近|不到|超过|大约)?\s?$"
 )
 _WHOLE = re.compile(
     r"(?:theoretical |hardware |roofline )?(?:peak|roofline|maximum|baseline|ideal|line rate)\b",

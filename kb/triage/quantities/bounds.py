@@ -43,7 +43,7 @@ _AFTER: tuple[tuple[Bound, re.Pattern[str]], ...] = (
     ("about", re.compile(r"\s?(?:左右|上下|or so|前后(?=[，。]))")),
 )
 _OF_ANOTHER_ZH = re.compile(
-    r"(最高|最多|至多|最大|超过|至少|约|大约|不到|接近)(?:为|是|达到?|可达)[^，。；,;]{1,30}的\s?$"
+    r"(最高|最多|至多|最大|超过|至少|约|大约|不到|接近)(?:为|是|达到?|可达)?[^，。；,;]{1,30}的\s?$"
 )
 _ANOTHER: dict[str, Bound] = {
     "超过": "at-least",
@@ -61,7 +61,7 @@ def bound_of(text: str, start: int, end: int) -> Bound:
     for bound, pattern in _AFTER:
         if pattern.match(text, end):
             return bound
-    head = text[max(0, start - REACH) : start]
+    head = re.split(r"[，；;。]|,\s", text[max(0, start - REACH) : start])[-1]
     if m := _OF_ANOTHER_ZH.search(head):  # “最高为同构集群的 3.2 倍”
         return _ANOTHER.get(m.group(1), "up-to")
     if re.search(

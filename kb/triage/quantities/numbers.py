@@ -33,7 +33,7 @@ NOUN = re.compile(
 )
 _JOIN = re.compile(r"\s?(?:-|–|—|~|to|到|至)\s?")
 _FROM_TO = re.compile(
-    r"\s?[\w ]{0,12}?\s?(?:提高|提升|增加|增长|升|上升|降低|下降|降|压缩|缩短|减少|减|涨|扩大|改|变)?(?:到|至|为|成)(?:了|仅)?\s?[约]?\s?|\s?(?:[A-Za-z]+ )?to (?:about |around |only |just )?"
+    r"\s?[\w ]{0,12}?\s?(?:提高|提升|增加|增长|升|上升|降低|下降|降|压缩|缩短|减少|减|涨|扩大|改|变)?(?:到|至|为|成)(?:了|仅)?\s?[约]?\s?|\s?(?:[A-Za-z]+ ){0,3}to (?:about |around |only |just )?"
 )
 _FROM = re.compile(r"(?:\bfrom\s(?:about |around |the |roughly )?|[从由]\s?[约]?\s?)$", re.IGNORECASE)
 _BETWEEN = re.compile(r"(?:\bbetween\s|介于\s?|在\s?)$", re.IGNORECASE)

@@ -46,6 +46,8 @@ _TARGET = re.compile(
     re.IGNORECASE,
 )
 """What a figure is a limit or a property of, where it is no result."""
+_DEVICE_BEFORE = re.compile(r"(?:[A-Z][A-Za-z]*[\s-]?#+\w*|GPUs?|cards?|卡)\s?[（(]\s?$")
+"""“RTX 4090 (24 GB)”: the size of the device."""
 _GERUND = re.compile(r"^\s*(?:By\s)?[A-Z][a-z]+ing\s+(?:away\s|out\s|only\s|about\s|the\s\w+\s)?$")
 _RATE_OF = re.compile(
     r"\b(?:retention|eviction|acceptance|overlap|sparsity|pruning|budget|compression|dropout|occupancy)(?:\s(?:rate|ratio|level))?\sof\s(?:about\s|only\s)?$",
@@ -82,7 +84,7 @@ _REPEAT = re.compile(
     re.IGNORECASE,
 )
 _COMPARATIVE = re.compile(
-    r"\s?(?:as\s|that\b|those\b|the\b|its\b|their\b|faster|slower|higher|lower|less|more|smaller|larger|cheaper|better|shorter|longer|fewer|bigger|quicker|greater|speed|improv|reduc|over\b|than\b|,|;|\.|\)|$)",
+    r"\s?(?:as\s|that\b|those\b|the\b|its\b|their\b|faster|slower|higher|lower|less|more|smaller|larger|cheaper|better|shorter|longer|fewer|bigger|quicker|greater|below|above|speed|improv|reduc|over\b|than\b|,|;|\.|\)|$)",
     re.IGNORECASE,
 )
 
@@ -115,6 +117,10 @@ def best(text: str, end: int) -> bool:
 
 def _is_scene(sentence: str, head: str, tail: str, atom: Atom) -> bool:
     """Words that set the scene around any kind of figure."""
+    if atom.unit == "bytes" and (
+        _DEVICE_BEFORE.search(sentence[: atom.start]) or re.match(r"\s?的\s?[A-Z]", tail)
+    ):
+        return True
     if _IMPERATIVE.match(sentence[: atom.start]) and not re.search(r"[;；,，]", sentence[: atom.start]):
         return True
     named = _AFTER_CONDITION_NOUN.search(_without_from(head))
@@ -204,6 +210,8 @@ def _count(head: str, tail: str, atom: Atom, bound: Bound, quote: str) -> Role:
     if atom.is_from or atom.decimals:
         return "condition" if re.search(r"改为|改成|调到|调至|调整|设", quote) else "claim"
     is_workload = noun in _CAPACITY_NOT or noun[:1] in _CAPACITY_NOT
+    if re.search(r"\baverag(?:e|es|ed|ing)\s(?:about\s|only\s)?$|平均(?:为|约|有)?\s?$", head):
+        return "claim"
     if _COUNT_PREPOSITION.search(head) or _ADJECTIVAL.search(head) or re.match(_OF_WORK_ZH, tail):
         return "condition"
     if is_workload and not (noun.startswith("token") and bound != "exact"):

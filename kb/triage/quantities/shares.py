@@ -23,6 +23,42 @@ _EARLIER = re.compile(
 )
 
 
+_RATIO_WORD = r"speed-?ups?|gains?|factors?|ratios?|coefficients?|correlations?|R²|R2|加速比?|增益|比值|系数|相关性?|倍数"
+_POINT_WORD = r"scores?|perplexity|PPL|area|GSM\w*|MATH|AIME[#\d]*|LongBench(?:-E)?|MMLU|HumanEval|MRCR|BLEU|得分|分数|困惑度|曲线下面积"
+_PREDICATE = r"(?:\b(?:is|are|was|were|reach(?:es|ed)?|stays?|averages?|equals?|of|to|at|above|below|over|about|around|only|up)|为|是|达到?|升至|升到|降到|降至|约|高于|低于|超过|只有|仅)"
+_STATED = {
+    unit: re.compile(
+        rf"(?:(?<![A-Za-z])(?:{words})(?![A-Za-z])[^,，;；。\d]{{0,50}}?(?:{_PREDICATE}\s?){{1,3}}|\bscores?\s(?:about\s|only\s)?)$",
+        re.IGNORECASE,
+    )
+    for unit, words in (("ratio", _RATIO_WORD), ("points", _POINT_WORD))
+}
+"""What a bare decimal is, by the word it is said of: “the speed-up is 5.08”, “scores 80.6 on …”."""
+
+
+def is_factor(head: str) -> bool:
+    """True where the subject of a clause is a speed-up, a gain or another factor."""
+    return bool(
+        re.search(rf"(?<![A-Za-z])(?:{_RATIO_WORD})(?![A-Za-z])[^,，;；。\d]{{0,30}}$", head, re.IGNORECASE)
+    )
+
+
+def stated(text: str, atom: Atom) -> Atom | None:
+    """A bare decimal as a factor or a score, or None where no such word is the subject."""
+    if not atom.decimals:
+        return None
+    head = text[max(0, atom.start - 120) : atom.start]
+    if re.search(r"\bscores?\s(?:about\s|only\s)?$", head):
+        return replace(atom, unit="points")
+    if re.search(
+        rf"(?:{_RATIO_WORD})(?![A-Za-z])[^.;。；]*\d[^;；。]*\b(?:but|and|yet)\s(?:only\s|just\s)?$",
+        head,
+        re.IGNORECASE,
+    ):
+        return replace(atom, unit="ratio")
+    return next((replace(atom, unit=unit) for unit, said in _STATED.items() if said.search(head)), None)
+
+
 def shares(text: str, atom: Atom) -> Atom | None:
     """A bare number as a fraction, or None where nothing makes it one.
 
