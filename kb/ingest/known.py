@@ -206,6 +206,16 @@ class Known:
                 found = self._db.execute("select 1 from work where id = ? limit 1", (work,))
             return found.fetchone() is not None
 
+    def has_all(self, works: Iterable[str]) -> bool:
+        """Whether all of these works are known or were dropped by a person."""
+        wanted = [work for work in dict.fromkeys(works) if work not in self.dropped]
+        with self._lock:
+            for part in parts(wanted):
+                query = f"select count(distinct id) from work where id in ({','.join('?' * len(part))})"  # noqa: S608
+                if self._db.execute(query, part).fetchone()[0] != len(part):
+                    return False
+        return True
+
     def versions(self, work: str) -> dict[str, Seen]:
         """What is known of a work, by version; empty for an unknown one."""
         with self._lock:

@@ -33,7 +33,7 @@ def load(base: Base, source: str, window: Window, known: Known) -> dict[str, Val
         covers = kept["since"] <= (window.since.isoformat() if window.since else "") and (
             not kept["until"] or (window.until is not None and window.until.isoformat() <= kept["until"])
         )
-        if covers and age < MAX_AGE and all(work in known.dropped or known.has(work) for work in kept["ids"]):
+        if covers and age < MAX_AGE and known.has_all(kept["ids"]):
             return {url: Validators(*pair) for url, pair in kept["urls"].items()}
     return {}
 

@@ -8,7 +8,7 @@ Dates       ``<published>`` is the submission of v1, ``<updated>`` the submissio
             and known papers are told by their ids.
 
 The `arxiv` package parses entries; transport, paging and every check of an answer are ours, because the package accepts
-truncated pages and error pages as empty results (docs/adr/0010).
+truncated pages and error pages as empty results (docs/adr/0014).
 """
 
 from __future__ import annotations
