@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,21 +71,21 @@ def parse_attributes(raw: bytes) -> dict[str, dict[str, str]]:
     return found
 
 
-@contextlib.contextmanager
-def tip_index(git: Git, folder: Path, commit: str) -> Iterator[TipIndex]:
-    """A temporary index of a commit, removed at the end; leftovers of killed runs are removed first.
+def new_index(git: Git, folder: Path, commit: str) -> TipIndex:
+    """Make a temporary index of a commit; those of dead runs, and the last one of this run, are removed.
 
-    Only sync writes there, under its own lock, so whatever lies there belongs to a dead run.
+    Only sync writes there, under its own lock, so whatever lies there is no longer used.
     """
+    clear_indexes(folder)
+    index = TipIndex(git, folder / f"index.{os.getpid()}", "0" * len(commit))
+    git.output("read-tree", commit, env=index.env)
+    return index
+
+
+def clear_indexes(folder: Path) -> None:
+    """Remove temporary indexes and their locks."""
     for left in folder.glob("index.*"):
         left.unlink(missing_ok=True)
-    index = TipIndex(git, folder / f"index.{os.getpid()}", "0" * len(commit))
-    try:
-        git.output("read-tree", commit, env=index.env)
-        yield index
-    finally:
-        for left in folder.glob("index.*"):
-            left.unlink(missing_ok=True)
 
 
 def write_blobs(git: Git, blobs: Iterable[bytes]) -> None:

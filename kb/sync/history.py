@@ -46,7 +46,7 @@ class History:
         return versions[-1].new if versions else None
 
 
-def read_history(git: Git, tip: str, prefix: str, *, email: str, memory: Path) -> History:
+def read_history(git: Git, tip: str, prefix: str, *, email: str, memory: Path, earlier: str = "") -> History:
     """Read which versions of which paths sync wrote, up to ``tip``; only what is new since the last call is read.
 
     Args:
@@ -55,11 +55,12 @@ def read_history(git: Git, tip: str, prefix: str, *, email: str, memory: Path) -
         prefix: Folder of the base in the repository, ``""`` or ``"folder/"``.
         email: Committer address of sync.
         memory: File that remembers between runs; a damaged one is ignored.
+        earlier: A commit that ``tip`` is known to contain.
     """
     history = _read_memory(memory)
     if history.scanned == tip:
         return history
-    if not history.scanned or not git.ok("merge-base", "--is-ancestor", history.scanned, tip):
+    if history.scanned != earlier and not git.ok("merge-base", "--is-ancestor", history.scanned, tip):
         history = History()
     span = f"{history.scanned}..{tip}" if history.scanned else tip
     raw = git.output(

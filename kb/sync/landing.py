@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from kb.config import UserSettings
 from kb.files import digest
 from kb.model import LogEntry
-from kb.sync.commit import TipIndex, commit_changes, tip_index, write_blobs
+from kb.sync.commit import TipIndex, commit_changes, new_index, write_blobs
 from kb.sync.git import Entry, Tree
 from kb.sync.history import read_history, versions_between
 from kb.sync.holds import Holds
@@ -58,11 +58,15 @@ class Landing:
     """Attributes the clone's own files give, by a digest of the paths: they do not change within a run."""
     stored: set[str] = field(default_factory=set)
     """Blobs that are in the private clone already."""
+    index: TipIndex | None = None
+    """Temporary index of the tip, until a commit is made with it."""
+    seen: str = ""
+    """Tip of the last plan; every later one contains it (`fetch` saw to that)."""
     started: float = field(default_factory=time.monotonic)
 
     def look(self) -> Plan:
         """Plan on the tip that is known now."""
-        view = self.view
+        view, self.index = self.view, None
         self.tree = view.tree(self.tip)
         history = read_history(
             view.git,
@@ -70,17 +74,24 @@ class Landing:
             view.place.prefix,
             email=self.user.sync_email,
             memory=view.place.folder / "history.json",
+            earlier=self.seen,
         )
+        self.seen = self.tip
         holds = Holds(self.log, history, view.git, self.tip, view.place.prefix, self.tree, view.read)
         algorithm = "sha256" if len(self.tip) == 64 else "sha1"  # noqa: PLR2004  hex digits
         plan = make_plan(self.tip, view.sides(self.tree), view.read, holds, algorithm=algorithm)
         self._forgive_stale(plan)
         if plan.changes:
-            with tip_index(view.git, view.place.folder, self.tip) as index:
-                self._screen(plan, index)
+            self._screen(plan, self._index())
         plan.held = [held for held in plan.held if not self.queue.is_dropped(held.path, held.work)]
         self.plan = plan
         return plan
+
+    def _index(self) -> TipIndex:
+        """A temporary index of the tip; the one of the screening serves for the commit too."""
+        if self.index is None:
+            self.index = new_index(self.view.git, self.view.place.folder, self.tip)
+        return self.index
 
     def _forgive_stale(self, plan: Plan) -> None:
         """A file here that equals an older version of the branch is stale, not in conflict."""
@@ -213,11 +224,11 @@ class Landing:
         view = self.view
         self.pushes += 1
         names = {change.path: view.in_repository(change.path) for change in changes}
-        with tip_index(view.git, view.place.folder, self.tip) as index:
-            fresh = [c for c in changes if c.action != "delete" and c.new not in self.stored]
-            write_blobs(view.git, (change.data for change in fresh))
-            self.stored |= {change.new for change in fresh}
-            commit = commit_changes(index, self.tip, changes, names, batch, self.user)
+        fresh = [c for c in changes if c.action != "delete" and c.new not in self.stored]
+        write_blobs(view.git, (change.data for change in fresh))
+        self.stored |= {change.new for change in fresh}
+        commit = commit_changes(self._index(), self.tip, changes, names, batch, self.user)
+        self.index = None  # it holds the commit now, not the tip
         self.journal.write(batch, PUSHING, tip=self.tip, commit=commit, paths=len(changes))
         refusal = push(view.git, view.place, commit, lease)
         if refusal is None:

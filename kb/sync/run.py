@@ -17,6 +17,7 @@ from kb.lock import LONG_WAIT_S, hold
 from kb.store import Base
 from kb.sync.beat import write_beat
 from kb.sync.bring import Brought, bring, give_commits, move_head, refuse_absorb
+from kb.sync.commit import clear_indexes
 from kb.sync.git import Entry, Git, GitFailed
 from kb.sync.history import find_batch
 from kb.sync.journal import DROPPED, PUSHED, Journal
@@ -73,6 +74,8 @@ def _sync_or_rebuild(base: Base, user: UserSettings, options: Options) -> Report
         if error.kind is not Kind.BROKEN:
             raise
         return _sync(place, rebuild_private(place), user, options)
+    finally:
+        clear_indexes(place.folder)
 
 
 def change_queue(

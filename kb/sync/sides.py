@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from kb.config import UserSettings
 from kb.errors import NeedsPerson
-from kb.sync.commit import commit_tree, tip_index, write_blobs
+from kb.sync.commit import commit_tree, new_index, write_blobs
 from kb.sync.git import Entry, Git, Tree, read_blobs, read_tree
 from kb.sync.holds import Read
 from kb.sync.paths import nfc
@@ -34,10 +34,17 @@ class Trees:
             return {}
         key = self.git.text("rev-parse", f"{commit}^{{tree}}", env=self.place.both)
         if key not in self.known:
+            self.known[key] = self.read(commit)
+            self.known[commit] = self.known[key]
+        return self.known[key]
+
+    def read(self, commit: str) -> Tree:
+        """As `of`, without asking whether another commit has the same tree: one git call less before a push."""
+        if commit not in self.known:
             tree, spelling = composed(read_tree(self.git, commit, self.place.prefix, env=self.place.both))
             self.spelling |= spelling
-            self.known[key] = tree
-        return self.known[key]
+            self.known[commit] = tree
+        return self.known[commit]
 
 
 @dataclass(frozen=True)
@@ -71,7 +78,7 @@ class View:
 
     def tree(self, commit: str) -> Tree:
         """A commit's files, composed; a copy."""
-        return dict(self.trees.of(commit))
+        return dict(self.trees.read(commit))
 
     def sides(self, tip_tree: Tree) -> Sides:
         """What a plan compares with the branch at one tip."""
@@ -189,11 +196,11 @@ def record_ground(view: View, plan: Plan, settled: Settled, user: UserSettings) 
         return
     write_blobs(view.git, (data for entry, data in settled.landed.values() if entry))
     start = view.ground.commit or view.git.text("rev-parse", f"refs/heads/{view.place.branch}")
-    with tip_index(view.git, view.place.folder, start) as index:
-        before = view.tree(start)
-        changed = {path for path in tree.keys() | before.keys() if tree.get(path) != before.get(path)}
-        index.put(_entry(view, tree, path) for path in sorted(changed))
-        commit = commit_tree(view.git, index.write_tree(), [], f"{subject}\n", user)
+    index = new_index(view.git, view.place.folder, start)
+    before = view.tree(start)
+    changed = {path for path in tree.keys() | before.keys() if tree.get(path) != before.get(path)}
+    index.put(_entry(view, tree, path) for path in sorted(changed))
+    commit = commit_tree(view.git, index.write_tree(), [], f"{subject}\n", user)
     view.git.output("update-ref", BASE_REF, commit)
 
 
