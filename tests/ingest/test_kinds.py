@@ -350,3 +350,31 @@ def test_sources_are_listed_and_tested(kb, web, follow):
         "docs": ("not-found", "no feed"),
     }
     assert kb("sources", "test", "blog").code == 0
+
+
+def test_hostile_servers_are_refused_with_their_status_and_the_others_finish(web, follow, ingest):
+    import zlib
+
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    bomb = b"".join([packer.compress(bytes(1 << 20)) for _ in range(40)] + [packer.flush()])
+    hostile = {
+        "bomb": (web.serve("/bomb", bomb, content_encoding="gzip"), "too-large"),
+        "inwards": (web.serve("/in", status=302, location="http://169.254.169.254/latest"), "blocked-private-address"),
+        "mapped": (web.serve("/map", status=302, location="http://[::ffff:127.0.0.1]/"), "blocked-private-address"),
+        "file": ("file:///etc/passwd", "unsupported"),
+        "loop": (web.serve("/loop", status=302, location="/loop"), "unreachable"),
+        "gone": (web.serve("/gone", status=410), "gone"),
+        "entities": (web.serve("/lol", "<!DOCTYPE rss [<!ENTITY a 'aaaa'><!ENTITY b '&a;&a;&a;'>]><rss version='2.0'><channel><title>&b;"
+                                       "</title></channel></rss>"), "no-news"),
+    }  # fmt: skip
+    for name, (url, _) in hostile.items():
+        follow(name, kind="feed", url=url)
+    follow(
+        "zz-good", kind="feed", url=web.serve("/f", ATOM.format(ENTRY.format("https://example.org/a", "A")))
+    )
+    ended = ingest()
+    assert ended.code == 4
+    assert {row["name"]: row["status"] for row in ended.json["sources"]} == {
+        **{name: status for name, (_, status) in hostile.items()},
+        "zz-good": "ok",
+    }

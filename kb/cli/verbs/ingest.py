@@ -85,6 +85,10 @@ def command(
     kb ingest --since 2026-06-10 --source nvidia-eai
     kb ingest --arxiv-id 2606.06302 --url https://example.org/post
     kb ingest --file 2026-06-10-kv-serve.txt
+
+    Every source ends with one status and its reason; one that fails stops no other. Exit code 4 where one did not answer,
+    6 where another ingest or a sync is running. KB_CONTACT is put into the User-Agent; KB_REPLAY names a local server that
+    answers for every host (python -m kb.ingest.replay); KB_PACE=0 turns the pauses between requests off.
     """
     base = open_base(ctx)
     asked = _chosen(
