@@ -2,7 +2,7 @@
 
 mean, ratio, paired ratio    studentised bootstrap; Student's t for fewer than nine samples
 median, percentile   order statistics, interpolated between ranks
-percentile over runs  whole runs resampled
+percentile over runs  whole runs as clusters
 counts that never vary   a point
 """
 
@@ -126,8 +126,9 @@ def difference_interval(first: Sequence[float] | Floats, second: Sequence[float]
 def pooled_interval(seeds: Sequence[Sequence[float] | Floats], share: float) -> Interval:
     """A percentile over several independent runs whose samples are correlated within a run, as latencies are.
 
-    The centre pools all samples. Whole runs are resampled, never single samples; the spread of the resampled percentile
-    gives the width, with Student's t for the number of runs.
+    The centre pools all samples. Runs, never single samples, tell the spread: from the share of each run that lies below
+    the centre follows, with Student's t, how far the true share may be off; these two shares are looked up in the pool
+    (Woodruff's interval with runs as clusters).
 
     Args:
         seeds: Samples of each run; ten or more runs, warm-up already dropped.
@@ -136,14 +137,16 @@ def pooled_interval(seeds: Sequence[Sequence[float] | Floats], share: float) -> 
     Raises:
         ValueError: Fewer than two runs.
     """
-    runs = sorted((np.sort(np.asarray(run, dtype=np.float64)) for run in seeds), key=lambda run: run.tolist())
+    runs = [np.asarray(run, dtype=np.float64) for run in seeds]
     if len(runs) < 2:  # noqa: PLR2004  one run has no spread between runs
         raise ValueError("one run says nothing of the spread between runs")
-    centre = float(np.quantile(np.concatenate(runs), share))
-    picks = _generator(*runs).integers(len(runs), size=(RESAMPLES // 4, len(runs)))
-    drawn = [float(np.quantile(np.concatenate([runs[i] for i in pick]), share)) for pick in picks]
-    half = student(len(runs) - 1) * float(np.std(drawn)) * math.sqrt(len(runs) / (len(runs) - 1))
-    return (centre - half, centre, centre + half)
+    pool = np.sort(np.concatenate(runs))
+    centre = float(np.quantile(pool, share))
+    weights = np.array([run.size for run in runs]) / pool.size * len(runs)
+    below = np.sort([float(np.mean(run <= centre)) for run in runs] * weights)
+    half = student(len(runs) - 1) * float(np.std(below, ddof=1)) / math.sqrt(len(runs))
+    ends = np.quantile(pool, [max(0.0, share - half), min(1.0, share + half)])
+    return (min(float(ends[0]), centre), centre, max(float(ends[1]), centre))
 
 
 def median_interval(samples: Sequence[float] | Floats) -> Interval:

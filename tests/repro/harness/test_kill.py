@@ -3,6 +3,7 @@
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -46,15 +47,22 @@ def killed_at_random(tmp_path, name, kills, seed):
     lasts = time.monotonic() - began
     rng, hits = random.Random(seed), 0
     for _ in range(kills):
+        began = time.monotonic()
         run = start(base, name)
         try:
-            run.wait(timeout=rng.uniform(0.3, 1.0) * lasts)
+            run.wait(timeout=rng.uniform(0.2, 1.0) * lasts)
         except subprocess.TimeoutExpired:
             run.send_signal(signal.SIGKILL)
             hits += 1
             run.wait()
+        else:  # it was done before the blow: the next one finds an empty base again
+            lasts = time.monotonic() - began
+            for folder in ("measurements", "verdicts", "figures"):
+                shutil.rmtree(base.root / folder, ignore_errors=True)
     assert start(base, name).wait() == 0
-    assert without_commit(base) == without_commit(clean)
+    left, wanted = without_commit(base), without_commit(clean)
+    assert left.keys() == wanted.keys()
+    assert [name for name in left if left[name] != wanted[name]] == []
     return hits
 
 
@@ -66,4 +74,4 @@ def test_two_kills_leave_nothing_behind(tmp_path):
 def test_thirty_kills_leave_nothing_behind(tmp_path):
     hits = killed_at_random(tmp_path, "paged-eviction", 30, seed=2)
     print(f"killed {hits} of 30 runs, seed 2")  # noqa: T201  make soak shows it
-    assert hits
+    assert hits >= 10
