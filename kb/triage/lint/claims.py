@@ -21,7 +21,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Every claim of the registry; a claim that says why something is open (``doubt``, ``planned``) says so in the finding."""
     for file, line, claim in subject.claims:
         for code, what in problems(claim):
-            yield Finding(file, line, code, f"{claim.id}: {what}{_explained(claim)}", stated=claim.id)
+            yield Finding(file, line, code, f"{claim.id}: {what}{explained(claim)}", stated=claim.id)
 
 
 def problems(claim: Claim) -> Iterator[tuple[str, str]]:
@@ -40,7 +40,8 @@ def problems(claim: Claim) -> Iterator[tuple[str, str]]:
         yield "unverified-quote", "a digest of fetched bytes and no quote"
 
 
-def _explained(claim: Claim) -> str:
+def explained(claim: Claim) -> str:
+    """Why something is open, as the claim itself says it; empty where it says nothing."""
     if claim.doubt and (claim.doubt.en or claim.doubt.zh):
         return f" (doubt: {claim.doubt.en or claim.doubt.zh})"
     return f" (planned: {claim.planned})" if claim.planned else ""

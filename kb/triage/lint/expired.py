@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from kb.curated.header import read_day
 from kb.triage.findings import Finding, Subject
+from kb.triage.lint.claims import explained
 
 CODES = {"expired": "a product-state claim whose valid_until has passed, or that names no day"}
 
@@ -16,7 +17,11 @@ def check(subject: Subject) -> Iterator[Finding]:
         if not claim.valid_until:
             if claim.kind == "state":
                 yield Finding(
-                    file, line, "expired", f"{claim.id}: a product's state without valid_until", claim.id
+                    file,
+                    line,
+                    "expired",
+                    f"{claim.id}: a product's state without valid_until{explained(claim)}",
+                    claim.id,
                 )
             continue
         day = read_day(claim.valid_until)
