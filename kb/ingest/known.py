@@ -69,8 +69,9 @@ class Known:
             db.close()
             raise sqlite3.DatabaseError("another version")
         self.is_fresh = version == 0
-        db.executescript(SCHEMA)
-        db.execute(f"pragma user_version = {VERSION}")
+        if self.is_fresh:  # nothing is written otherwise: another process may be in the middle of an ingest
+            db.executescript(SCHEMA)
+            db.execute(f"pragma user_version = {VERSION}")
         return db
 
     def close(self) -> None:

@@ -207,3 +207,16 @@ def test_a_damaged_index_is_made_anew(base, blog, ingest, damage):
     ingest()
     (base.cache / "known.sqlite").write_bytes(damage)
     assert source(ingest(), "blog")["known"] == 1
+
+
+def test_a_reader_is_not_held_up_by_an_ingest_that_is_not_written_yet(base, blog, ingest):
+    blog(post(1))
+    ingest()
+    (item,) = base.items()
+    with Known(base) as writer:
+        writer.stage([item.model_copy(update={"id": "url:example.org/staged"})])
+        with Known(base) as reader:
+            assert reader.has("url:example.org/1")
+            assert not reader.has("url:example.org/staged")
+    with Known(base) as later:
+        assert not later.has("url:example.org/staged"), "what was never written is not known"

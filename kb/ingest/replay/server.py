@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 from urllib.parse import urlsplit
 
 from kb.ingest.replay.content import answer
@@ -43,8 +45,17 @@ class Handler(BaseHTTPRequestHandler):
         """Say nothing: stdout is the address, stderr is for errors."""
 
 
-def serve(port: int) -> ThreadingHTTPServer:
+class Server(ThreadingHTTPServer):
+    """Does not wait for clients that stay, and says nothing of those that go away."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Report what is not the client's doing."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
+def serve(port: int) -> Server:
     """Bind the server to loopback; port 0 takes a free one."""
-    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
-    server.daemon_threads = True
-    return server
+    return Server(("127.0.0.1", port), Handler)
