@@ -49,7 +49,7 @@ def test_a_guide_becomes_a_page_in_the_shape_its_section_asks_for(shelf, show, l
     assert shelf.kb("publish", "guides/choice") == 0
     text = (shelf.root / "published/guides/choice/index.md").read_text()
     assert text.startswith(
-        "# 选型\n\n*Choice*\n\n## 页\n\n先看页。\n\n> Pages first.\n\n<!-- kb:begin guides/choice/pages "
+        "# 选型\n\n*Choice*\n\n## 页\n\n先看页。\n\nPages first.\n\n<!-- kb:begin guides/choice/pages "
     )
     assert line.replace("&#91; &#93;", "[ ]") in text
     assert "约 0–5 %" in text or show == "timeline"
