@@ -99,6 +99,12 @@ def test_zero_filled_inputs_are_refused():
         timed(a=zeros)
 
 
+def test_an_output_buffer_may_start_as_zeros():
+    """Fresh memory often is; it is poisoned before each repeat."""
+    fresh = candidate(prepare=lambda rng: (rng.normal(size=100), np.zeros(100)))
+    assert len(timed(a=fresh).samples["a"]) == 9
+
+
 def test_a_time_under_the_roofline_is_an_error():
     with pytest.raises(WrongResult, match="no possible time"):
         timed(a=candidate(floor_s=10.0))
