@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import logging
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -240,8 +241,12 @@ def _page(task: Task, query: dict[str, Any], expected: int, *, conditional: bool
             return UNCHANGED
         page = check(answer.body, int(query["start"]), expected, url)
         if page.complete:
-            return page
+            break
     assert page is not None  # noqa: S101  the loop runs at least once
+    if lost := page.entries - len(page.results):
+        task.report.fetched += lost
+        task.report.unusable += lost
+        task.report.note(f"unusable: {lost} entries without id or date")
     return page
 
 
@@ -269,6 +274,7 @@ def check(body: bytes, start: int, expected: int, url: str) -> Page:
     from arxiv import _feed
     from lxml import etree
 
+    logging.getLogger("arxiv").setLevel(logging.ERROR)  # it would print what it skips; the report counts it
     parser = etree.XMLParser(resolve_entities=False, no_network=True, recover=True, huge_tree=False)
     try:
         root = etree.fromstring(body, parser=parser) if body.strip() else None
