@@ -201,15 +201,17 @@ class Landing:
             if refusal is None:
                 self._landed(changes)
                 return None
-            moved = self._moved()
-            if refusal.kind is Kind.RACE or moved:
+            is_race = refusal.kind is Kind.RACE
+            if is_race:
+                # the pause comes before the fetch: between fetch and push every moment counts
+                time.sleep(min(MAX_PAUSE_S, FIRST_PAUSE_S * 2**lost) * random.uniform(0.5, 1.0))  # noqa: S311  jitter
+            if self._moved() or is_race:
                 lost += 1
                 self.report.retries += 1
                 if lost >= self.user.sync_tries or time.monotonic() - self.started > TIME_LIMIT_S:
                     return replace(
                         refusal, kind=Kind.RACE, cause=f"{lost} races lost in a row; {refusal.cause}"
                     )
-                time.sleep(min(MAX_PAUSE_S, FIRST_PAUSE_S * 2**lost) * random.uniform(0.5, 1.0))  # noqa: S311  jitter
             elif refusal.kind is Kind.REMOTE_LOCK or (
                 refusal.kind is Kind.REFUSED and not self._halves(paths)
             ):

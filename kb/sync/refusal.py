@@ -111,6 +111,8 @@ def explain(message: str) -> Refusal:
 
 def _line_that_says_most(message: str) -> str:
     lines = [line.strip() for line in message.splitlines() if line.strip() and not line.startswith("hint:")]
-    marked = [line for line in lines if line.startswith(("remote:", "fatal:", "error:", "! [", "To "))]
-    kept = [line for line in marked or lines if not line.startswith("To ")]
+    marked = [line for line in lines if line.startswith(("remote:", "fatal:", "error:", "!", "To "))]
+    kept = [
+        line for line in marked or lines if not line.startswith(("To ", "error: failed to push some refs"))
+    ]
     return " / ".join(dict.fromkeys(kept[:4])) or "git gave no reason"
