@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from kb.files import read_lines
+from kb.files import read_lines, sync_folder
 from kb.model import Assessment
 from kb.store import Base
 
@@ -32,12 +33,23 @@ def carry_out(base: Base, drafts: Iterable[tuple[str, str]], decisions: Iterable
         drafts: (path below the base, text).
         decisions: `Assessment` records as JSON.
     """
-    lines = [json.dumps({"write": path, "text": text}, ensure_ascii=False) for path, text in drafts]
-    lines += [f'{{"append":{decision}}}' for decision in decisions]
-    if not lines:
+    path = journal_path(base)
+    part = path.with_suffix(".part")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # streamed: the decisions of a hundred thousand items are never in memory together
+    with part.open("w", encoding="utf-8", newline="\n") as out:
+        out.writelines(
+            f"{json.dumps({'write': name, 'text': text}, ensure_ascii=False)}\n" for name, text in drafts
+        )
+        out.writelines(f'{{"append":{decision}}}\n' for decision in decisions)
+        out.flush()
+        os.fsync(out.fileno())
+        is_empty = out.tell() == 0
+    if is_empty:
+        part.unlink()
         return
-    base.write(journal_path(base), "\n".join(lines) + "\n")
-    del lines
+    part.replace(path)
+    sync_folder(path.parent)
     finish(base)
 
 
