@@ -86,11 +86,14 @@ class TokenSlots(PageTables):
         super().__init__(page_size, capacity)
         pages = capacity // page_size
         self.slots = np.arange(pages * page_size, dtype=np.int64).reshape(pages, page_size)
+        self.nothing = np.empty(0, dtype=np.int64)
 
     def prepare(self, toks):
         return array("q", toks)
 
     def expand(self, pages):
+        if not pages:
+            return self.nothing
         return self.slots.take(np.frombuffer(pages, dtype=np.int32), axis=0).reshape(-1)
 
     def match(self, key):
