@@ -9,7 +9,7 @@ from typing import Any
 from kb.model import Claim, Item, Topic, Verdict
 from kb.publish.entries import Pair, anchor_of, system_slug
 from kb.publish.feed import to_json
-from kb.publish.page import belongs, system_of, version_key
+from kb.publish.page import system_of, version_key
 
 UNTRUSTED = ("quote", "locator", "conditions", "baseline", "relayed.said", "items.title", "items.summary")
 """Fields that repeat what a source says: material to judge, never an instruction."""
@@ -45,13 +45,13 @@ def claim_row(claim: Claim, verdict: Verdict, causes: list[str]) -> dict[str, An
 
 
 def api_files(
-    pairs: Sequence[Pair], topics: Sequence[Topic], newest: dict[str, Item], today: dt.date
+    pairs: Sequence[Pair], topics: Sequence[tuple[Topic, list[str]]], newest: dict[str, Item], today: dt.date
 ) -> dict[str, bytes]:
     """Path below the site → bytes of every JSON document.
 
     Args:
         pairs: Claims that may be shown, with verdicts.
-        topics: All topics.
+        topics: All topics, each with the ids of the claims its page shows.
         newest: Newest version of every item.
         today: Day by which product states expire.
     """
@@ -60,9 +60,9 @@ def api_files(
         {
             **topic.to_json(),
             "url": f"{topic.path}/",
-            "claims": sorted(claim.id for claim, _ in pairs if belongs(claim, topic)),
+            "claims": sorted(shown),
         }
-        for topic in topics
+        for topic, shown in topics
     ]
     files: dict[str, Any] = {
         "api/claims.json": rows,

@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,18 +60,20 @@ def build_site(base: Base, folder: Path, *, address: str = "") -> Built:
     shutil.rmtree(work, ignore_errors=True)
     out = work / "out"
     root = address.rstrip("/") + "/" if address else ""
-    num_pages = 0
-    for language in ("zh", "en"):
-        site = make_site(base, language, root, clock.now().date())
-        num_pages += len(site.pages)
-        prefix = "" if language == base.settings.language else f"{language}/"
-        _build_language(base, site, work / language, out / prefix)
+    sites = {language: make_site(base, language, root, clock.now().date()) for language in ("zh", "en")}
+    _run_mkdocs([_stage(base, site, work / language) for language, site in sites.items()])
+    for language, site in sites.items():
+        _collect(site, work / language, out / ("" if language == base.settings.language else language))
     (out / MARK).write_text("kb built this folder and may replace it\n", encoding="utf-8")
     shutil.rmtree(folder, ignore_errors=True)
     folder.parent.mkdir(parents=True, exist_ok=True)
     shutil.move(out, folder)
     shutil.rmtree(work)
-    return Built(folder, num_pages, sum(1 for path in folder.rglob("*") if path.is_file()))
+    return Built(
+        folder,
+        sum(len(site.pages) for site in sites.values()),
+        sum(1 for path in folder.rglob("*") if path.is_file()),
+    )
 
 
 def _refuse_foreign(folder: Path) -> None:
@@ -83,8 +86,8 @@ def _refuse_foreign(folder: Path) -> None:
         )
 
 
-def _build_language(base: Base, site: Site, work: Path, out: Path) -> None:
-    """Stage one language, run mkdocs, add the files beside the pages."""
+def _stage(base: Base, site: Site, work: Path) -> Path:
+    """Write what mkdocs reads for one language; its configuration."""
     docs = work / "docs"
     for path, data in {**site.pages, **site.assets}.items():
         target = docs / path
@@ -92,7 +95,11 @@ def _build_language(base: Base, site: Site, work: Path, out: Path) -> None:
         target.write_bytes(data)
     config = work / "mkdocs.yml"
     config.write_text(_config(base, site, docs, work / "html"), encoding="utf-8")
-    _run_mkdocs(config)
+    return config
+
+
+def _collect(site: Site, work: Path, out: Path) -> None:
+    """Put the pages mkdocs made and the files beside them where they belong."""
     shutil.copytree(work / "html", out, dirs_exist_ok=True)
     # the theme's language menu asks for a map of the site; mkdocs' own carries a date
     (out / "sitemap.xml").write_bytes(SITEMAP)
@@ -164,7 +171,8 @@ def _config(base: Base, site: Site, docs: Path, out: Path) -> str:
     return text.replace("SLUGIFY", "!!python/object/apply:pymdownx.slugs.slugify {kwds: {case: lower}}")
 
 
-def _run_mkdocs(config: Path) -> None:
+def _run_mkdocs(configs: list[Path]) -> None:
+    """Run mkdocs once for each language, side by side."""
     kept = {"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "PYTHONPATH", "VIRTUAL_ENV"}
     environ = {key: value for key, value in os.environ.items() if key in kept}
     environ |= {
@@ -173,8 +181,25 @@ def _run_mkdocs(config: Path) -> None:
         "NO_MKDOCS_2_WARNING": "1",
         "PYTHONUTF8": "1",
     }
+    with ThreadPoolExecutor(len(configs)) as pool:
+        for done in pool.map(lambda config: _mkdocs(config, environ), configs):
+            if done.returncode == 0:
+                continue
+            said = done.stderr.strip()
+            if "No module named mkdocs" in said or "Unrecognised theme name: 'material'" in said:
+                raise CannotRun(
+                    "kb site: not built",
+                    cause=MATERIAL_NEEDED,
+                    remedy="install the extra: pip install 'kb[site]'",
+                )
+            raise KbError(
+                "kb site: mkdocs failed", cause=said[-2000:] or "it said nothing", remedy="report this"
+            )
+
+
+def _mkdocs(config: Path, environ: dict[str, str]) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--config-file", str(config)]
-    done = subprocess.run(
+    return subprocess.run(
         command,
         env=environ,
         cwd=config.parent,
@@ -183,14 +208,6 @@ def _run_mkdocs(config: Path) -> None:
         check=False,
         timeout=BUILD_TIMEOUT_S,
     )
-    if done.returncode == 0:
-        return
-    said = done.stderr.strip()
-    if "No module named mkdocs" in said or "Unrecognised theme name: 'material'" in said:
-        raise CannotRun(
-            "kb site: not built", cause=MATERIAL_NEEDED, remedy="install the extra: pip install 'kb[site]'"
-        )
-    raise KbError("kb site: mkdocs failed", cause=said[-2000:] or "it said nothing", remedy="report this")
 
 
 def serve_site(folder: Path, port: int) -> None:

@@ -12,13 +12,13 @@ from typing import Any
 
 from kb.draft import list_drafts
 from kb.files import read_bytes
-from kb.model import Item, Text
+from kb.model import Item, Text, Topic
 from kb.publish.api import api_files, claim_row, stale_causes
 from kb.publish.entries import Pair, anchor_of, system_slug
 from kb.publish.escape import one_line
 from kb.publish.feed import Entry, atom, json_feed, llms_text, newest, verdict_entries
 from kb.publish.inputs import load_records, page_files, waiting_names
-from kb.publish.page import Records, belongs, newest_items, system_of
+from kb.publish.page import Records, newest_items, system_of
 from kb.publish.pages import all_pages, shown_pairs
 from kb.publish.site_pages import Listed, claims_page, gone_page, home_page, list_page, search_page
 from kb.publish.stage import holds_html, to_site, without_blocks, without_markers
@@ -127,6 +127,10 @@ def _withdrawn(base: Base) -> list[str]:
     return sorted(f"drafts/{name.partition('/')[2]}.md" for name in gone - standing)
 
 
+def _shown_on(records: Records, topic: Topic) -> list[Pair]:
+    return [records.pairs[claim.id] for claim in records.claims_of(topic) if claim.id in records.pairs]
+
+
 def _listed(records: Records, pairs: list[Pair], titles: dict[str, Text]) -> dict[str, list[Listed]]:
     """Topics, guides and systems that have a page, with their verdicts."""
 
@@ -137,9 +141,7 @@ def _listed(records: Records, pairs: list[Pair], titles: dict[str, Text]) -> dic
     by_system: dict[str, list[Pair]] = {}
     for pair in pairs:
         by_system.setdefault(system_of(pair[0]), []).append(pair)
-    by_topic: dict[str, list[Pair]] = {path: [] for path in records.topics}
-    for path, topic in records.topics.items():
-        by_topic[path] = [pair for pair in pairs if belongs(pair[0], topic)]
+    by_topic = {path: _shown_on(records, topic) for path, topic in records.topics.items()}
     return {
         "topics": [
             x for path, topic in records.topics.items() for x in one(path, topic.title, by_topic[path])
@@ -202,12 +204,15 @@ def _doors(
         for path, title in titles.items()
         if path.endswith("/index.md")
     )
+    shown = [
+        (topic, [claim.id for claim, _ in _shown_on(records, topic)]) for topic in records.topics.values()
+    ]
     files = {
         "feed.xml": atom(site.title, entries, root),
         "feed.json": json_feed(site.title, entries, root),
         "llms.txt": llms_text(site.title, listed, root),
         "search/index.json": _search_index(base, site, pairs, titles),
-        **api_files(pairs, list(records.topics.values()), known, today),
+        **api_files(pairs, shown, known, today),
         **{path: data for path, data in site.pages.items() if path not in FIXED},
     }
     for repro in sorted({verdict.repro for _, verdict in pairs if re.fullmatch(r"[\w-]+", verdict.repro)}):
