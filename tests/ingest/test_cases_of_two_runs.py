@@ -53,7 +53,7 @@ def test_h20_of_two_runs_one_works_and_the_other_says_who_does_P139_P142(web, fo
     assert second.returncode == 6
     assert str(first.pid) in err
     assert re.search(r"since \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", err)
-    assert waited < 1 + 4, "one second of waiting, the rest is starting Python on a busy machine"
+    assert waited < 15, "it gives up after a second; the rest is starting Python on a busy machine"
     assert len(list(Base(base.root).items())) == 1
 
 
