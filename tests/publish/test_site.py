@@ -44,7 +44,8 @@ def test_only_published_records_appear_twice_the_same_and_a_held_block_says_so(s
     for name in ("one", "two"):
         assert shelf.kb("site", "build", "--dir", str(tmp_path / name)) == 0
     one = tree(tmp_path / "one")
-    assert one == tree(tmp_path / "two")
+    two = tree(tmp_path / "two")
+    assert [name for name in one | two if one.get(name) != two.get(name)] == []
     assert shelf.bytes() == before
     page = one["inference/kvcache/index.html"].decode()
     assert "18.5 %（评审存疑）" in page
