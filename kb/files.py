@@ -236,4 +236,4 @@ def stat_map(root: Path, folders: Iterable[str]) -> dict[str, list[int]]:
 
 def stat_digest(root: Path, folders: Iterable[str]) -> str:
     """Digest of `stat_map`: changes whenever one of the files may have changed."""
-    return digest(sorted(stat_map(root, folders).items()))
+    return sha256(repr(sorted(stat_map(root, folders).items())).encode("utf-8", "backslashreplace"))
