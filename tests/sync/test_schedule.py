@@ -46,7 +46,7 @@ def test_the_script_parses_and_reports_to_the_heartbeat(nested: World):
     fake.write_text(f'#!/bin/sh\necho "$@" >> "{log}"\ncase "$*" in *stale*) '
                     'echo \'[{"next": "kb repro paged-eviction"}]\';; *ingest*) exit 4;; esac\n', encoding="utf-8")  # fmt: skip
     fake.chmod(0o755)
-    text = re.sub(r"(?m)(^|\n| )\S*kb -C", rf"\1'{fake}' -C", script.read_text(encoding="utf-8"))
+    text = re.sub(r"(?:'[^'\n]*/kb'|\S*kb) -C", f"'{fake}' -C", script.read_text(encoding="utf-8"))
     env = nested.environment | {"PATH": f"{fake.parent}:{os.environ['PATH']}"}
     subprocess.run(["sh", "-c", text.replace("#!/bin/sh", "")], check=True, env=env)
     called = log.read_text(encoding="utf-8").splitlines()
