@@ -127,6 +127,7 @@ def save_trace() -> Path:
 
 def run(args: list[str] | None = None) -> int:
     """Run the program and return its exit code; never raises."""
+    stdout = sys.stdout
     try:
         result = cli.main(args=args, prog_name="kb", standalone_mode=False)
     except KbError as error:
@@ -140,10 +141,9 @@ def run(args: list[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted: what was finished is kept; run the same command again to go on", err=True)
         return 130
-    except BrokenPipeError:
-        # the reader of our output went away (| head): nothing failed
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except SystemExit as stop:
+        # where the reader of our output went away (| head), click wraps stdout and ends so: nothing failed
+        result = stop.code if sys.stdout is stdout else 0
     except Exception:  # noqa: BLE001  the last resort of the program
         path = save_trace()
         click.echo(f"bug: kb met an error it does not know\n  trace:  {path}\n  try: kb explain 70", err=True)

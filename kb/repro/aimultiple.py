@@ -7,18 +7,13 @@ Shows not Which engine is faster: two other measurements of the pair differ by a
 
 from __future__ import annotations
 
-from kb.repro.harness.exact import Quantity, bounded, by_claim, exact, no_figure
+from kb.repro.harness.exact import Quantity, bounded, by_claim, exact, gain, no_figure
 from kb.repro.sim.shapes import find_hardware, find_model
 
 CLAIMS = ("aimultiple/gap", "aimultiple/sglang-throughput", "aimultiple/vllm-throughput")
 LEVELS = ("derived",)
 NEEDS = ()
 MODEL, GPU = find_model("llama-3.1-8b"), find_hardware("h100")
-
-
-def gain(new: float, old: float) -> float:
-    """Relative gain."""
-    return new / old - 1
 
 
 def batch_rate(batch: float, context: float, mfu: float) -> float:

@@ -8,16 +8,11 @@ Shows not Kernel speed, or the hit rate under load: that needs the simulator.
 
 from __future__ import annotations
 
-from kb.repro.harness.exact import Quantity, by_claim, exact, no_figure
+from kb.repro.harness.exact import Quantity, by_claim, exact, no_figure, ratio
 
 CLAIMS = ("amd-tq/ttft", "amd-tq/throughput", "amd-tq/compression", "amd-tq/skip-layers")
 LEVELS = ("derived",)
 NEEDS = ()
-
-
-def ratio(new: float, old: float) -> float:
-    """How many times ``old`` goes into ``new``."""
-    return new / old
 
 
 def compression(dim: float, bits: float, extra: float) -> float:

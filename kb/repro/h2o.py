@@ -7,17 +7,12 @@ Shows not Task quality, or the 29 times over engines that move the cache to the 
 
 from __future__ import annotations
 
-from kb.repro.harness.exact import Quantity, bounded, by_claim, exact, no_figure
+from kb.repro.harness.exact import Quantity, bounded, by_claim, exact, no_figure, ratio
 from kb.repro.sim.bounds import step_gain
 
 CLAIMS = ("h2o/throughput-3x", "h2o/latency-1.9x")
 LEVELS = ("derived",)
 NEEDS = ()
-
-
-def ratio(new: float, old: float) -> float:
-    """How many times ``old`` goes into ``new``."""
-    return new / old
 
 
 def equal_batch_gain(weights: float, kv_token: float, context: float, kept: float, batch: float) -> float:

@@ -7,11 +7,7 @@ Question  None that a number could answer. The claims are recorded, their relays
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from kb.model import Claim, Measurement, Outcome, Verdict
-from kb.repro.harness.exact import exact, no_figure
-from kb.repro.harness.judge import unjudged
+from kb.repro.harness.exact import exact, no_figure, planned
 
 CLAIMS = (
     "llms-graphs/three-synergies",
@@ -24,18 +20,8 @@ NEEDS = ()
 cases, check, measure = exact(())
 
 
-def judge(claims: Sequence[Claim], taken: Sequence[Measurement]) -> list[Verdict]:
-    """Say what would test each claim."""
-    del taken
-    return [
-        unjudged(
-            claim,
-            Outcome.UNTESTED,
-            "it states no measured number; planned: a retrieval test over the base's own links: multi-hop questions answered by graph walks and by flat search",
-            "没有可测的数字；计划：以本库自身链接做检索测试：多跳问题分别用图游走与平面检索回答",
-        )
-        for claim in claims
-    ]
-
-
+judge = planned(
+    "a retrieval test over the base's own links: multi-hop questions answered by graph walks and by flat search",
+    "以本库自身链接做检索测试：多跳问题分别用图游走与平面检索回答",
+)
 figure = no_figure

@@ -7,11 +7,7 @@ Question  None that a number could answer. The claims are recorded, their relays
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from kb.model import Claim, Measurement, Outcome, Verdict
-from kb.repro.harness.exact import exact, no_figure
-from kb.repro.harness.judge import unjudged
+from kb.repro.harness.exact import exact, no_figure, planned
 
 CLAIMS = (
     "raids/contract",
@@ -23,18 +19,8 @@ NEEDS = ()
 cases, check, measure = exact(())
 
 
-def judge(claims: Sequence[Claim], taken: Sequence[Measurement]) -> list[Verdict]:
-    """Say what would test each claim."""
-    del taken
-    return [
-        unjudged(
-            claim,
-            Outcome.UNTESTED,
-            "it states no measured number; planned: a small pipeline whose operators carry support, constraint and actionability, with each state mutated",
-            "没有可测的数字；计划：一个小型流水线，算子带支撑、约束、可行动性状态，并逐一变异",
-        )
-        for claim in claims
-    ]
-
-
+judge = planned(
+    "a small pipeline whose operators carry support, constraint and actionability, with each state mutated",
+    "一个小型流水线，算子带支撑、约束、可行动性状态，并逐一变异",
+)
 figure = no_figure

@@ -9,7 +9,7 @@ Shows not The effects themselves: they need the cluster. The drafts list routing
 
 from __future__ import annotations
 
-from kb.repro.harness.exact import Quantity, by_claim, exact, explained, no_figure
+from kb.repro.harness.exact import Quantity, by_claim, cut, exact, explained, gain, no_figure
 
 CLAIMS = (
     "rtp-llm/load-speedup",
@@ -30,16 +30,6 @@ NEEDS = ()
 def ratio(old: float, new: float) -> float:
     """Old over new."""
     return old / new
-
-
-def cut(old: float, new: float) -> float:
-    """Relative reduction."""
-    return 1 - new / old
-
-
-def gain(old: float, new: float) -> float:
-    """Relative gain."""
-    return new / old - 1
 
 
 def saved_prefill(hit: float, other_hit: float) -> float:

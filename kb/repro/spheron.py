@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kb.model import Figure, Measurement, Point, Series, Text
-from kb.repro.harness.exact import Quantity, bounded, by_claim, exact
+from kb.repro.harness.exact import Quantity, bounded, by_claim, cut, exact, gain, ratio
 from kb.repro.sim.bounds import token_rate
 from kb.repro.sim.shapes import find_hardware, find_model
 
@@ -89,21 +89,6 @@ def contexts_that_fit(room: float, tokens: float, kv_bits: float) -> float:
 def dollars_per_million(rate: float, hourly: float) -> float:
     """Price of a million tokens at ``rate`` tokens per second."""
     return hourly / 3600 / rate * 1e6
-
-
-def gain(new: float, old: float) -> float:
-    """Relative gain."""
-    return new / old - 1
-
-
-def cut(new: float, old: float) -> float:
-    """Relative reduction."""
-    return 1 - new / old
-
-
-def ratio(new: float, old: float) -> float:
-    """Ratio."""
-    return new / old
 
 
 def prefill_gain(hit: float) -> float:

@@ -7,11 +7,7 @@ Question  None that a number could answer. The claims are recorded, their relays
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from kb.model import Claim, Measurement, Outcome, Verdict
-from kb.repro.harness.exact import exact, no_figure
-from kb.repro.harness.judge import unjudged
+from kb.repro.harness.exact import exact, no_figure, planned
 
 CLAIMS = (
     "surrealdb/sub-ms-context",
@@ -24,18 +20,8 @@ NEEDS = ()
 cases, check, measure = exact(())
 
 
-def judge(claims: Sequence[Claim], taken: Sequence[Measurement]) -> list[Verdict]:
-    """Say what would test each claim."""
-    del taken
-    return [
-        unjudged(
-            claim,
-            Outcome.UNTESTED,
-            "it states no measured number; planned: context assembly over an embedded store, one statement against three, timed on this machine",
-            "没有可测的数字；计划：在嵌入式存储上组装 context，一条语句对三条，并计时",
-        )
-        for claim in claims
-    ]
-
-
+judge = planned(
+    "context assembly over an embedded store, one statement against three, timed on this machine",
+    "在嵌入式存储上组装 context，一条语句对三条，并计时",
+)
 figure = no_figure

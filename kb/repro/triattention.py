@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kb.repro.harness.exact import Quantity, by_claim, exact, no_figure
+from kb.repro.harness.exact import Quantity, by_claim, exact, no_figure, ratio
 
 CLAIMS = (
     "triattention/kv-reduction",
@@ -22,11 +22,6 @@ CLAIMS = (
 )
 LEVELS = ("derived",)
 NEEDS = ()
-
-
-def ratio(new: float, old: float) -> float:
-    """How many times ``old`` goes into ``new``."""
-    return new / old
 
 
 def pages_ratio(new: float, old: float) -> float:

@@ -8,21 +8,11 @@ Shows not The gains themselves, measured on another model than the drafts say. D
 
 from __future__ import annotations
 
-from kb.repro.harness.exact import Quantity, by_claim, exact, no_figure
+from kb.repro.harness.exact import Quantity, by_claim, cut, exact, gain, no_figure
 
 CLAIMS = ("vllm/shm-first-prefill", "vllm/shm-first-ttft", "vllm/shm-cached-prefill", "vllm/shm-cached-ttft")
 LEVELS = ("derived",)
 NEEDS = ()
-
-
-def gain(old: float, new: float) -> float:
-    """Relative gain."""
-    return new / old - 1
-
-
-def cut(old: float, new: float) -> float:
-    """Relative reduction."""
-    return 1 - new / old
 
 
 QUANTITIES = (

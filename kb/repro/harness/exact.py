@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from kb.errors import WrongResult
 from kb.model import Claim, Figure, Measurement, Outcome, Record, Verdict
 from kb.repro.harness.bench import Bench
-from kb.repro.harness.judge import CHECKS, Answer, judge
+from kb.repro.harness.judge import CHECKS, Answer, judge, unjudged
 from kb.repro.harness.rules import metric_of
 
 TOLERANCE = 1e-3
@@ -98,6 +98,37 @@ def samples(quantity: Quantity, case: Point, bench: Bench) -> list[float]:
     drawn = {"rng": bench.rng(case)} if "rng" in inspect.signature(quantity.compute).parameters else {}
     value = quantity.compute(**case.inputs, **drawn)
     return [float(value)] if isinstance(value, (int, float)) else [float(one) for one in value]
+
+
+def ratio(new: float, old: float) -> float:
+    """How many times ``old`` goes into ``new``."""
+    return new / old
+
+
+def gain(new: float, old: float) -> float:
+    """Relative gain: ``new / old - 1``."""
+    return new / old - 1
+
+
+def cut(new: float, old: float) -> float:
+    """Relative reduction: ``1 - new / old``."""
+    return 1 - new / old
+
+
+def planned(test: str, test_zh: str) -> Callable[[Sequence[Claim], Sequence[Measurement]], list[Verdict]]:
+    """Make ``judge`` for claims that no number answers: untested, naming the test that would.
+
+    Args:
+        test: What would test them, in English.
+        test_zh: The same in Chinese.
+    """
+    reason, reason_zh = f"it states no measured number; planned: {test}", f"没有可测的数字；计划：{test_zh}"
+
+    def judge_all(claims: Sequence[Claim], taken: Sequence[Measurement]) -> list[Verdict]:
+        del taken
+        return [unjudged(claim, Outcome.UNTESTED, reason, reason_zh) for claim in claims]
+
+    return judge_all
 
 
 def no_figure(taken: Sequence[Measurement]) -> tuple[Figure, ...]:
