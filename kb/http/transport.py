@@ -34,11 +34,9 @@ def mapped() -> Iterator[None]:
     """Turn httpcore's errors into httpx's."""
     try:
         yield
-    except Exception as error:
-        for kind, other in ERRORS:
-            if isinstance(error, kind):
-                raise other(str(error)) from error
-        raise
+    except tuple(kind for kind, _ in ERRORS) as error:
+        other = next(other for kind, other in ERRORS if isinstance(error, kind))
+        raise other(str(error)) from error
 
 
 class _Stream(httpx.SyncByteStream):

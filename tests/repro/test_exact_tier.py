@@ -85,7 +85,6 @@ def test_the_verdict_follows_the_stated_number(name, claim, taken):
     before = outcome_of(module, record, taken[name])
     marked = [quantity.insensitive for quantity in module.QUANTITIES if quantity.claim == claim]
     if before not in DECIDED or all(marked):
-        assert before not in DECIDED or all(marked)
         return
     ours = [s for one in taken[name] if one.case["claim"] == claim for s in one.samples]
     to_ours = [value / record.high for value in ours if record.high]
