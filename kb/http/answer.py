@@ -119,6 +119,10 @@ STATUS_OF_CODE: dict[int, str] = {
 """HTTP code → status; other 4xx are bad requests, 5xx unreachable."""
 RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524})
 """Codes that may pass; no other 4xx is asked twice."""
+UNTAKEN = frozenset({425, 429, 503})
+"""Codes of `RETRIED` that say the request was not acted on: only then is a POST repeated."""
+TAKEN = frozenset({201, 202, 204})
+"""What a webhook may answer beside 200: created, queued, nothing to say."""
 
 
 def status_of(code: int) -> str:

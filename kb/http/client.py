@@ -15,6 +15,8 @@ import kb
 from kb.config import UserSettings
 from kb.http.answer import (
     RETRIED,
+    TAKEN,
+    UNTAKEN,
     Answer,
     Limits,
     NoAnswer,
@@ -169,7 +171,7 @@ class Client:
             response = self._send(method, here, body, {**sent, **(own if same_host else {})}, deadline, tally)
             if not (response.status in REDIRECTS and response.headers.get("location")):
                 moved = here if hops and permanent else ""
-                return self._judge(here, response, moved)
+                return self._judge(method, here, response, moved)
             hops += 1
             permanent = permanent and response.status in PERMANENT
             if hops > self.limits.redirects:
@@ -287,9 +289,9 @@ class Client:
     def _backend_late(self, error: Exception) -> str:
         return f"{error}" or f"no bytes for {self.limits.read_s:.0f} s"
 
-    def _judge(self, url: str, response: _Response, moved: str) -> Answer:
+    def _judge(self, method: str, url: str, response: _Response, moved: str) -> Answer:
         code, headers = response.status, response.headers
-        if code in {200, 203, 304}:
+        if code in {200, 203, 304} or (method == "POST" and code in TAKEN):
             validators = Validators(headers.get("etag", ""), headers.get("last-modified", ""))
             return Answer(url, 304 if code == 304 else 200, headers, response.body, moved, validators)  # noqa: PLR2004
         shown = without_secrets(url)
@@ -302,7 +304,7 @@ class Client:
             if wait is not None:
                 problem.detail += f", retry after {wait:.0f} s"
                 problem.cause = problem.detail
-            raise _Again(problem, wait=wait, untaken=True)
+            raise _Again(problem, wait=wait, untaken=code in UNTAKEN)
         raise problem
 
 
