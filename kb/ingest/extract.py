@@ -7,6 +7,7 @@ prose was found.
 
 from __future__ import annotations
 
+import logging
 import re
 from dataclasses import dataclass, field
 from typing import Any
@@ -163,6 +164,9 @@ def _second_opinion(answer: Answer) -> str:
         import trafilatura
     except ImportError:
         return ""
+    logging.getLogger("trafilatura").setLevel(
+        logging.CRITICAL
+    )  # it would print; the status tells what was found
     found = trafilatura.extract(
         decode(answer), output_format="txt", include_comments=False, favor_recall=True
     )
