@@ -95,18 +95,18 @@ TEXT = st.one_of(
     st.text(max_size=30), st.sampled_from(NASTY), st.sampled_from(["2026-06-10T08:00:00Z", "1718006400"])
 )
 FRAMES = [
-    ("feed", '<rss version="2.0"><channel><title>{}</title><link>{}</link><item><title>{}</title><link>{}</link><guid>{}</guid>'
-             "<pubDate>{}</pubDate><description>{}</description><author>{}</author></item></channel></rss>"),
-    ("feed", '<feed xmlns="http://www.w3.org/2005/Atom"><title>{}</title><id>{}</id><entry><id>{}</id><title type="html">{}</title>'
-             '<link href="{}"/><published>{}</published><content type="html">{}</content><author><name>{}</name></author></entry></feed>'),
-    ("arxiv", '<feed xmlns="http://www.w3.org/2005/Atom" xmlns:arxiv="http://arxiv.org/schemas/atom"><entry><id>http://arxiv.org/abs/{}</id>'
+    ("feed", ('<rss version="2.0"><channel><title>{}</title><link>{}</link><item><title>{}</title><link>{}</link><guid>{}</guid>'
+             "<pubDate>{}</pubDate><description>{}</description><author>{}</author></item></channel></rss>")),
+    ("feed", ('<feed xmlns="http://www.w3.org/2005/Atom"><title>{}</title><id>{}</id><entry><id>{}</id><title type="html">{}</title>'
+             '<link href="{}"/><published>{}</published><content type="html">{}</content><author><name>{}</name></author></entry></feed>')),
+    ("arxiv", ('<feed xmlns="http://www.w3.org/2005/Atom" xmlns:arxiv="http://arxiv.org/schemas/atom"><entry><id>http://arxiv.org/abs/{}</id>'
               "<title>{}</title><published>{}</published><updated>{}</updated><summary>{}</summary><author><name>{}</name></author>"
-              "<arxiv:doi>{}</arxiv:doi><arxiv:comment>{}</arxiv:comment></entry></feed>"),
-    ("arxiv_rss", '<feed xmlns="http://www.w3.org/2005/Atom"><title>{}</title><entry><id>oai:arXiv.org:{}</id><title>{}</title><link href="{}"/>'
-                  "<published>{}</published><updated>{}</updated><summary>arXiv:{} Announce Type: new\nAbstract: {}</summary></entry></feed>"),
-    ("oai", '<OAI-PMH xmlns="http://www.openarchives.org/OAI/2.0/"><ListRecords><record><header><identifier>{}</identifier><datestamp>{}'
+              "<arxiv:doi>{}</arxiv:doi><arxiv:comment>{}</arxiv:comment></entry></feed>")),
+    ("arxiv_rss", ('<feed xmlns="http://www.w3.org/2005/Atom"><title>{}</title><entry><id>oai:arXiv.org:{}</id><title>{}</title><link href="{}"/>'
+                  "<published>{}</published><updated>{}</updated><summary>arXiv:{} Announce Type: new\nAbstract: {}</summary></entry></feed>")),
+    ("oai", ('<OAI-PMH xmlns="http://www.openarchives.org/OAI/2.0/"><ListRecords><record><header><identifier>{}</identifier><datestamp>{}'
             "</datestamp></header><metadata><arXiv><id>{}</id><created>{}</created><title>{}</title><abstract>{}</abstract><doi>{}</doi>"
-            "<comments>{}</comments></arXiv></metadata></record></ListRecords></OAI-PMH>"),
+            "<comments>{}</comments></arXiv></metadata></record></ListRecords></OAI-PMH>")),
     ("page", '<html><head><title>{}</title><meta property="og:title" content="{}"><link rel="canonical" href="{}"><meta name="date" '
              'content="{}"><script type="application/ld+json">{}</script></head><body><article><h1>{}</h1><p>{}</p>' + "<p>words, words</p>" * 20
              + "<pre>{}</pre></article></body></html>"),
