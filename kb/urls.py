@@ -54,6 +54,8 @@ _BARE = re.compile(r"(?:[\w-]+\.)+[^\W\d_]{2,}(?::\d+)?(?:[/?#].*)?", re.DOTALL)
 _SAFE_PATH = "/:@!$&'()*+,;=~-._"
 _UNRESERVED = re.compile(r"%(?:2D|2E|5F|7E|3[0-9]|4[1-9A-F]|5[0-9A]|6[1-9A-F]|7[0-9A])", re.IGNORECASE)
 _IN_PROSE = re.compile(r"https?://[^\s<>\"`{}|\\^，。；、：！？（）【】「」《》“”]+", re.IGNORECASE)
+_HALF = re.compile("[\ud800-\udfff]")
+"""Half a character, as JSON can spell it; no address has one."""
 MAX_PASSES = 6
 """Wrappers nested deeper than this are left as they are."""
 
@@ -67,6 +69,8 @@ def clean_url(text: str) -> str | None:
         None for anything that is not one http or https address with a host.
     """
     text = "".join(c for c in text.strip() if c >= " " and c != "\x7f")
+    if _HALF.search(text):
+        return None
     if not _SCHEME.match(text) or re.match(r"[\w.-]+:\d+(?:[/?#]|$)", text):
         if not _BARE.fullmatch(text):
             return None

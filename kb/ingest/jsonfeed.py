@@ -13,6 +13,9 @@ from kb.ingest.text import one_line
 
 VERSIONS = re.compile(r"(?:https?://(?:www\.)?jsonfeed\.org/version/)?1(?:\.[01])?/?")
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
+"""JSON can spell half a character, which no file can hold."""
+
 
 def read_json_feed(body: bytes, url: str) -> Document:
     """Read a JSON Feed; members of the wrong type are left out, relative links resolved.
@@ -81,7 +84,7 @@ def _authors(item: dict[str, Any]) -> tuple[str, ...]:
 
 def _text(value: dict[str, Any], key: str) -> str:
     found = value.get(key)
-    return found if isinstance(found, str) else ""
+    return _SURROGATE.sub("\ufffd", found) if isinstance(found, str) else ""
 
 
 def _link(value: dict[str, Any], key: str, base: str) -> str:

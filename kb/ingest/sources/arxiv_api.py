@@ -72,12 +72,14 @@ def fetch(task: Task) -> Iterator[arxiv.Result]:
 
 
 def to_entry(raw: arxiv.Result, task: Task) -> Entry | Skip:
-    """Turn a result into an entry; one whose id is no arXiv id is unusable."""
+    """Turn a result into an entry; one whose id is no arXiv id, or which has no title, is unusable."""
     work = arxiv_work(raw.entry_id.rpartition("/abs/")[2] or raw.entry_id)
     if work is None:
         return Skip(f"no arXiv id in {one_line(raw.entry_id, 80)}", one_line(raw.title))
+    if not (title := one_line(raw.title)):
+        return Skip(f"{work.id} has no title")
     if task.config.mode == "primary" and not _is_primary(raw, task.config.query):
-        return Skip(f"cross-listed from {one_line(raw.primary_category, 20)}", one_line(raw.title))
+        return Skip(f"cross-listed from {one_line(raw.primary_category, 20)}", title)
     comment = one_line(raw.comment or "", 300)
     text = " ".join(raw.summary.split())
     is_withdrawn = bool(WITHDRAWN.search(comment)) or (len(text) < 400 and bool(WITHDRAWN.search(text[:200])))  # noqa: PLR2004
@@ -87,7 +89,7 @@ def to_entry(raw: arxiv.Result, task: Task) -> Entry | Skip:
         version=work.version,
         url=work.url,
         aliases=(doi_work(raw.doi).id,) if raw.doi else (),
-        title=one_line(raw.title),
+        title=title,
         authors=tuple(one_line(author.name, 120) for author in raw.authors),
         submitted=(_moment(raw.published), "published"),
         updated=(_moment(raw.updated), "updated"),

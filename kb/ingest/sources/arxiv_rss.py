@@ -134,12 +134,14 @@ def to_entry(raw: Announced, task: Task) -> Entry | Skip:
         return (
             made if isinstance(made, Skip) else dataclasses.replace(made, announced=announced, wanted=False)
         )
+    if not (title := one_line(plain_tex(raw.entry.title))):
+        return Skip(f"{raw.work.id} has no title")
     names = [name for author in raw.entry.authors for name in author.split(",")]
     return Entry(
         id=raw.work.id,
         version=raw.work.version,
         url=raw.work.url,
-        title=one_line(plain_tex(raw.entry.title)),
+        title=title,
         authors=tuple(dict.fromkeys(one_line(plain_tex(name), 120) for name in names if name.strip())),
         announced=announced,
         text=raw.text,
