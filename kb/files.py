@@ -12,7 +12,7 @@ import errno
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -214,8 +214,14 @@ def decode_text(data: bytes, name: str) -> str:
         ) from error
 
 
-def stat_map(root: Path, folders: Iterable[str]) -> dict[str, list[int]]:
-    """Size, time and inode of every file below some folders, by path below ``root``; cheap to compare."""
+def stat_map(root: Path, folders: Iterable[str], skip: Container[str] = ()) -> dict[str, list[int]]:
+    """Size, time and inode of every file below some folders, by path below ``root``; cheap to compare.
+
+    Args:
+        root: Where the folders are.
+        folders: Below ``root``.
+        skip: Names of folders that are passed over, at any depth.
+    """
     found: dict[str, list[int]] = {}
     cut = len(str(root)) + 1
     stack = [str(root / folder) for folder in folders]
@@ -226,7 +232,8 @@ def stat_map(root: Path, folders: Iterable[str]) -> dict[str, list[int]]:
             continue
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
-                stack.append(entry.path)
+                if entry.name not in skip:
+                    stack.append(entry.path)
                 continue
             with contextlib.suppress(OSError):
                 facts = entry.stat()
@@ -234,6 +241,6 @@ def stat_map(root: Path, folders: Iterable[str]) -> dict[str, list[int]]:
     return found
 
 
-def stat_digest(root: Path, folders: Iterable[str]) -> str:
+def stat_digest(root: Path, folders: Iterable[str], skip: Container[str] = ()) -> str:
     """Digest of `stat_map`: changes whenever one of the files may have changed."""
-    return sha256(repr(sorted(stat_map(root, folders).items())).encode("utf-8", "backslashreplace"))
+    return sha256(repr(sorted(stat_map(root, folders, skip).items())).encode("utf-8", "backslashreplace"))

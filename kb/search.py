@@ -21,10 +21,12 @@ from kb.files import decode_text, read_bytes, stat_digest
 from kb.model import Record, Text
 from kb.store import MAX_PAGE_BYTES, Base
 
-FORMAT = "1"
+FORMAT = "2"
 """Of the index; another one is rebuilt."""
-FOLDERS = ("items", "claims", "published", "inbox", "review", "guides", "topics", "dropped")
+FOLDERS = ("items", "claims", "published", "inbox", "review", "dropped")
 """What the index is made of."""
+SKIPPED = frozenset({".blocks"})
+"""Folders in them that hold no document: last machine texts, three times as many files as there are pages."""
 CJK = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 _PIECES = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+")
 _IS_CJK = re.compile(rf"[{CJK}]")
@@ -119,11 +121,15 @@ def search(base: Base, words: str, *, stage: str = "", limit: int = 20) -> list[
             next_command="kb search 显存",
         )
     with _opened(base) as index:
+        # ranked by numbers alone, which stand in the order of kind and id; texts are read for the hits that are shown
         rows = index.execute(
-            "SELECT d.kind, d.id, d.title, d.stage, d.path, d.body, bm25(docs, 10.0, 8.0, 1.0, 0.0) AS rank"
-            " FROM docs JOIN documents d ON d.rowid = docs.rowid"
-            " WHERE docs MATCH ? AND (? = '' OR d.stage = ?) ORDER BY rank, d.kind, d.id LIMIT ?",
-            (asked, stage, stage, max(1, min(limit, MAX_HITS))),
+            "SELECT d.kind, d.id, d.title, d.stage, d.path, d.body, hits.rank FROM ("
+            " SELECT rowid AS number, bm25(docs, 10.0, 8.0, 1.0, 0.0) AS rank FROM docs"
+            " WHERE docs MATCH :asked"
+            " AND (:stage = '' OR rowid IN (SELECT rowid FROM documents WHERE stage = :stage))"
+            " ORDER BY rank, number LIMIT :limit"
+            ") AS hits JOIN documents d ON d.rowid = hits.number ORDER BY hits.rank, hits.number",
+            {"asked": asked, "stage": stage, "limit": max(1, min(limit, MAX_HITS))},
         ).fetchall()
     return [
         Hit(kind=k, id=i, title=t, stage=s, path=p, snippet=snippet(body, words), score=round(-rank, 4))
@@ -153,7 +159,7 @@ def snippet(body: str, words: str) -> str:
 def _opened(base: Base) -> Iterator[sqlite3.Connection]:
     """The index of a base as its files are now."""
     path = base.cache / "search.sqlite"
-    wanted = f"{FORMAT} {stat_digest(base.root, FOLDERS)}"
+    wanted = f"{FORMAT} {stat_digest(base.root, FOLDERS, SKIPPED)}"
     if _stamp(path) != wanted:
         _build(base, path, wanted)
     connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)
@@ -189,7 +195,7 @@ def _build(base: Base, path: Path, stamp: str) -> None:
             "(title, also, body, chars, content='', tokenize='unicode61 remove_diacritics 0');"
             "CREATE TABLE stamp (value TEXT);"
         )
-        for number, one in enumerate(documents(base), 1):
+        for number, one in enumerate(sorted(documents(base), key=lambda d: (d.kind, d.id)), 1):
             kept = (number, one.kind, one.id, one.title, one.stage, one.path, one.body)
             connection.execute(
                 "INSERT INTO documents (rowid, kind, id, title, stage, path, body) VALUES (?, ?, ?, ?, ?, ?, ?)",
