@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import importlib.util
 import os
@@ -13,7 +14,8 @@ from typing import Any
 import click
 
 import kb
-from kb.errors import KbError
+from kb.cli.shared import printable
+from kb.errors import CannotRun, KbError
 
 VERBS = Path(__file__).parent / "verbs"
 
@@ -107,11 +109,6 @@ def print_error(error: KbError) -> None:
     click.echo("\n".join(printable(line) for line in lines), err=True)
 
 
-def printable(text: str) -> str:
-    """Text from outside cannot move the cursor or recolour the terminal."""
-    return "".join(c if c in "\n\t" or c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
-
-
 def save_trace() -> Path:
     """Keep the trace of a bug and return where."""
     import hashlib
@@ -144,11 +141,48 @@ def run(args: list[str] | None = None) -> int:
     except SystemExit as stop:
         # where the reader of our output went away (| head), click wraps stdout and ends so: nothing failed
         result = stop.code if sys.stdout is stdout else 0
+    except OSError as error:
+        return report_refusal(error)
     except Exception:  # noqa: BLE001  the last resort of the program
-        path = save_trace()
-        click.echo(f"bug: kb met an error it does not know\n  trace:  {path}\n  try: kb explain 70", err=True)
-        return 70
+        return report_bug()
     return result if isinstance(result, int) else 0
+
+
+REFUSALS = {
+    errno.EACCES: "as a user who may, or change its owner and mode",
+    errno.EPERM: "as a user who may, or change its owner and mode",
+    errno.EROFS: "on a file system that can be written",
+    errno.ENOSPC: "after freeing some disk space",
+    errno.EDQUOT: "after freeing some of your quota",
+    errno.EFBIG: "with larger files allowed (ulimit -f)",
+    errno.EIO: "after looking at the disk (dmesg)",
+    errno.EMFILE: "with more open files allowed (ulimit -n)",
+    errno.ENOTDIR: "after moving away the file that stands where a folder belongs",
+    errno.EISDIR: "after moving away the folder that stands where a file belongs",
+    errno.ENAMETOOLONG: "with a shorter path to the base",
+    errno.ELOOP: "after removing the symbolic link that leads back to itself",
+}
+"""What a system refuses through no fault of the program → when to run the command again."""
+
+
+def report_refusal(error: OSError) -> int:
+    """Say which file the system would not give and what helps; anything else is a bug. Returns the exit code."""
+    if error.errno not in REFUSALS:
+        return report_bug()
+    what = os.fsdecode(error.filename) if isinstance(error.filename, (str, bytes)) else "a file"
+    said = CannotRun(
+        f"{what}: {(error.strerror or str(error)).lower()}", cause="the operating system refused it",
+        remedy=f"run it again {REFUSALS[error.errno]}; what was finished is kept", next_command="kb doctor",
+    )  # fmt: skip
+    print_error(said)
+    return said.exit_code
+
+
+def report_bug() -> int:
+    """Keep the trace of the exception being handled and say where; returns the exit code."""
+    path = save_trace()
+    click.echo(f"bug: kb met an error it does not know\n  trace:  {path}\n  try: kb explain 70", err=True)
+    return 70
 
 
 def main() -> None:

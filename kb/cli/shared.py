@@ -180,6 +180,16 @@ def console() -> Console:
     return Console(stderr=True, highlight=False, no_color=bool(os.environ.get("NO_COLOR")) or None)
 
 
+def printable(text: str) -> str:
+    """Text from outside cannot move the cursor or recolour the terminal."""
+    return "".join(c if c in "\n\t" or c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def say(text: object = "", *, nl: bool = True) -> None:
+    """Print on stdout for a person; what a program reads goes through `emit_json` and its kin."""
+    click.echo(printable(str(text)), nl=nl)
+
+
 def note(text: str) -> None:
     """Print a line on stderr."""
-    click.echo(text, err=True)
+    click.echo(printable(text), err=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kb.cli.shared import emit_json, json_option, note, open_base
+from kb.cli.shared import emit_json, json_option, note, open_base, say
 
 LEVELS = {"unreadable": "error", "bad-line": "error", "long-quote": "error", "many-quotes": "error"}
 """Codes that GitHub shows as errors; the others are warnings."""
@@ -45,7 +45,7 @@ def command(ctx: click.Context, form: str, as_json: bool) -> int:
             where = f"file={_escape(finding.file, ':,')},line={max(finding.line, 1)},title={finding.code}"
             click.echo(f"::{level} {where}::{_escape(finding.message)}")
         else:
-            click.echo(f"{finding.file}:{finding.line}: {finding.code}: {_plain(finding.message)}")
+            say(f"{finding.file}:{finding.line}: {finding.code}: {_plain(finding.message)}")
     if findings:
         note(f"{len(findings)} findings")
     return 1 if findings else 0

@@ -14,6 +14,7 @@ from kb.cli.shared import (
     json_option,
     note,
     open_base,
+    say,
     text_of,
 )
 from kb.errors import CannotRun, NothingMatches, WrongUse
@@ -74,7 +75,7 @@ def show(ctx: click.Context, claim_id: str, as_json: bool) -> None:
         return
     for key, value in record.items():
         if value not in ("", None, [], {}):
-            click.echo(f"{key:14} {text_of(value)}")
+            say(f"{key:14} {text_of(value)}")
 
 
 @command.command("lint")
@@ -112,7 +113,7 @@ def lint(ctx: click.Context, names: tuple[str, ...], as_json: bool) -> int:
         emit_json([finding.to_json() for finding in findings])
     else:
         for finding in findings:
-            click.echo(f"{finding.file}:{finding.line}: {finding.code}: {text_of(finding.message)}")
+            say(f"{finding.file}:{finding.line}: {finding.code}: {text_of(finding.message)}")
     return 1 if findings else 0
 
 

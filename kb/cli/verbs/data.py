@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kb.cli.shared import dry_run_option, emit_json, emit_table, json_option
+from kb.cli.shared import dry_run_option, emit_json, emit_table, json_option, say
 
 
 @click.group()
@@ -68,6 +68,6 @@ def fetch(names: tuple[str, ...], dry_run: bool, as_json: bool) -> None:
         return
     for one in done:
         for path in one.fetched:
-            click.echo(f"{'would fetch' if dry_run else 'fetched'} {data_folder() / path}")
+            say(f"{'would fetch' if dry_run else 'fetched'} {data_folder() / path}")
         for path in one.present:
-            click.echo(f"here: {data_folder() / path}")
+            say(f"here: {data_folder() / path}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kb.cli.shared import emit_json, json_option, note, open_base
+from kb.cli.shared import emit_json, json_option, note, open_base, say
 
 MARKS = {"ok": "ok  ", "note": "note", "warn": "WARN", "fail": "FAIL"}
 
@@ -28,9 +28,9 @@ def command(ctx: click.Context, names: tuple[str, ...], fix: bool, as_json: bool
     if as_json:
         emit_json([finding.to_json() for finding in findings])
     for finding in () if as_json else findings:
-        click.echo(f"{MARKS[finding.state.value]}  {finding.check}: {finding.evidence}")
+        say(f"{MARKS[finding.state.value]}  {finding.check}: {finding.evidence}")
         if finding.fix:
-            click.echo(f"      fix: {finding.fix}" + ("   (--fix does it)" if finding.fixable else ""))
+            say(f"      fix: {finding.fix}" + ("   (--fix does it)" if finding.fixable else ""))
     open_ones = [finding for finding in findings if finding.state.value in {"warn", "fail"}]
     if not open_ones and not as_json:
         note("nothing to do")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kb.cli.shared import emit_json, json_option
+from kb.cli.shared import emit_json, json_option, say
 from kb.errors import NothingMatches
 
 CODES: dict[int, tuple[str, str]] = {
@@ -58,4 +58,4 @@ def command(code: int | None, as_json: bool) -> None:
         emit_json(rows)
         return
     for row in rows:
-        click.echo(f"{row['code']:>3}  {row['meaning']}\n     next: {row['next']}")
+        say(f"{row['code']:>3}  {row['meaning']}\n     next: {row['next']}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kb.cli.shared import dry_run_option, emit_json, json_option, note, open_base
+from kb.cli.shared import dry_run_option, emit_json, json_option, note, open_base, say
 from kb.errors import WrongUse, worst
 
 if TYPE_CHECKING:
@@ -199,11 +199,11 @@ def _print(
 
         columns = ("name", "status", "fetched", "new", "updated", "known", "outside", "unusable", "detail")
         emit_rows([report.to_json() for report in outcome.reports], as_json=False, fields="", columns=columns)
-        click.echo(f"{len(outcome.new)} new, {len(outcome.updated)} updated")
+        say(f"{len(outcome.new)} new, {len(outcome.updated)} updated")
     for made in written:
-        click.echo(f"{made['path']}: {made['entries']} entries")
+        say(f"{made['path']}: {made['entries']} entries")
     for draft in drafts.drafts if drafts else []:
-        click.echo(
+        say(
             f"{draft.path}: {draft.entries} entries ({draft.new} new, {draft.updated} updated, "
             f"{draft.known} known), {draft.candidates} candidates"
         )

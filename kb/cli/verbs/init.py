@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from kb.cli.shared import dry_run_option, emit_json, json_option, note
+from kb.cli.shared import dry_run_option, emit_json, json_option, note, say
 
 
 @click.command()
@@ -27,8 +27,8 @@ def command(folder: Path, lang: str, dry_run: bool, as_json: bool) -> None:
         emit_json({"root": str(folder), "written": written})
         return
     if not written:
-        click.echo(f"{folder}: a knowledge base already, nothing changed")
+        say(f"{folder}: a knowledge base already, nothing changed")
     for name in written:
-        click.echo(f"{'would write' if dry_run else 'wrote'} {folder / name}")
+        say(f"{'would write' if dry_run else 'wrote'} {folder / name}")
     if written and not dry_run:
         note(f"next: git init {folder}, then kb -C {folder} ingest --since 2026-06-10")

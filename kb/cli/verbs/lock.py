@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import click
 
-from kb.cli.shared import dry_run_option, emit_rows, fields_option, json_option, open_base
+from kb.cli.shared import dry_run_option, emit_rows, fields_option, json_option, open_base, say
 
 NAMES = ("write", "long")
 
@@ -63,9 +63,9 @@ def break_(ctx: click.Context, name: str, dry_run: bool) -> None:
     base = open_base(ctx)
     owner = read_owner(base.root, name)
     if owner is None or not is_foreign(owner):
-        click.echo(f"{name}: nothing to break")
+        say(f"{name}: nothing to break")
         return
     if not dry_run:
         break_lock(base.root, name)
     done = "would break" if dry_run else "broke"
-    click.echo(f"{done} {name}: {owner.what}, pid {owner.pid} on {owner.host}, since {owner.start}")
+    say(f"{done} {name}: {owner.what}, pid {owner.pid} on {owner.host}, since {owner.start}")

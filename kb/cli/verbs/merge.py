@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kb.cli.shared import acting_person, dry_run_option, emit_json, json_option, open_base
+from kb.cli.shared import acting_person, dry_run_option, emit_json, json_option, open_base, say
 
 
 @click.command()
@@ -33,4 +33,4 @@ def command(ctx: click.Context, ids: tuple[str, ...], reason: str, dry_run: bool
         emit_json([act.to_json() for act in acts])
     else:
         for act in acts:
-            click.echo(f"{act.target} is {act.to}" + (" (not recorded)" if dry_run else ""))
+            say(f"{act.target} is {act.to}" + (" (not recorded)" if dry_run else ""))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kb.cli.shared import acting_person, dry_run_option, emit_json, json_option, open_base
+from kb.cli.shared import acting_person, dry_run_option, emit_json, json_option, open_base, say
 from kb.vocab import STAGES
 
 
@@ -54,4 +54,4 @@ def command(
         return
     for one, row in zip(done, rows, strict=True):
         would = "would move" if dry_run else f"moved ({one.seq})"
-        click.echo(f"{one.id}: " + (f"in {stage} already" if one.is_done else f"{would} to {row['path']}"))
+        say(f"{one.id}: " + (f"in {stage} already" if one.is_done else f"{would} to {row['path']}"))

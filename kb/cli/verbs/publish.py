@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kb.cli.shared import dry_run_option, emit_json, json_option, note, open_base
+from kb.cli.shared import dry_run_option, emit_json, json_option, note, open_base, say
 
 
 @click.command()
@@ -37,10 +37,10 @@ def command(
         emit_json(plan.to_json())
     elif diff:
         for change in plan.changes:
-            click.echo(change.diff(), nl=False)
+            say(change.diff(), nl=False)
     else:
         for change in plan.changes:
-            click.echo(f"{change.action:<7} {change.path}")
+            say(f"{change.action:<7} {change.path}")
     for line in plan.notes:
         note(line)
     done = "would change" if only_look else "changed"

@@ -6,7 +6,16 @@ from dataclasses import asdict
 
 import click
 
-from kb.cli.shared import acting_person, dry_run_option, emit_rows, fields_option, json_option, open_base
+from kb.cli.shared import (
+    acting_person,
+    dry_run_option,
+    emit_rows,
+    fields_option,
+    json_option,
+    open_base,
+    say,
+    text_of,
+)
 
 
 @click.group()
@@ -50,7 +59,7 @@ def retry(ctx: click.Context, names: tuple[str, ...], dry_run: bool) -> None:
     from kb.sync.run import change_queue
 
     for item in change_queue(open_base(ctx), "retry", names, dry_run=dry_run):
-        click.echo(f"{'would retry' if dry_run else 'the next sync tries'} {item.path}")
+        say(f"{'would retry' if dry_run else 'the next sync tries'} {text_of(item.path)}")
 
 
 @command.command("drop")
@@ -66,7 +75,7 @@ def drop(ctx: click.Context, names: tuple[str, ...], dry_run: bool) -> None:
     from kb.sync.run import change_queue
 
     for item in change_queue(open_base(ctx), "drop", names, dry_run=dry_run):
-        click.echo(f"{'would drop' if dry_run else 'dropped'} {item.path}")
+        say(f"{'would drop' if dry_run else 'dropped'} {text_of(item.path)}")
 
 
 @command.command("release")
@@ -87,4 +96,4 @@ def release(ctx: click.Context, names: tuple[str, ...], reason: str, dry_run: bo
     for target in release_items(
         base, names, reason=reason, who=acting_person(base), at=clock.stamp(clock.now()), dry_run=dry_run
     ):
-        click.echo(f"{'would release' if dry_run else 'released'} {target}")
+        say(f"{'would release' if dry_run else 'released'} {text_of(target)}")

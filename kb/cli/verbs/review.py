@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kb.cli.shared import acting_person, clip, emit_json, json_option, note, open_base
+from kb.cli.shared import acting_person, clip, emit_json, json_option, note, open_base, say
 from kb.errors import WrongUse
 
 if TYPE_CHECKING:
@@ -74,10 +74,10 @@ def _row(one: Waiting) -> dict[str, object]:
 
 
 def _show(one: Waiting, *, full: bool) -> None:
-    click.echo(f"{one.id}  {one.page}:{one.line}" + ("  held by you" if one.asked else ""))
+    say(f"{one.id}  {one.page}:{one.line}" + ("  held by you" if one.asked else ""))
     if full:
-        click.echo("your edit:\n" + one.edit())
-        click.echo("from yours to kb's new text:\n" + one.diff())
+        say("your edit:\n" + one.edit())
+        say("from yours to kb's new text:\n" + one.diff())
 
 
 def _settle(base: Base, block: str, act: str, reason: str) -> str:
@@ -112,7 +112,7 @@ def _ask(base: Base, waiting: list[Waiting], reason: str) -> int:
     left = False
     for one in waiting:
         _show(one, full=True)
-        click.echo(clip("[a]ccept  [r]eject, keep mine  [e]dit  [h]old  [s]kip  [q]uit", 100))
+        say(clip("[a]ccept  [r]eject, keep mine  [e]dit  [h]old  [s]kip  [q]uit", 100))
         key = click.getchar().lower()
         act = KEYS.get(key, "skip")
         if act == "quit":

@@ -6,7 +6,16 @@ from pathlib import Path
 
 import click
 
-from kb.cli.shared import acting_person, dry_run_option, emit_json, emit_table, json_option, note, open_base
+from kb.cli.shared import (
+    acting_person,
+    dry_run_option,
+    emit_json,
+    emit_table,
+    json_option,
+    note,
+    open_base,
+    say,
+)
 
 
 @click.group()
@@ -37,9 +46,9 @@ def show(ctx: click.Context, runs: tuple[str, ...], as_json: bool) -> None:
             continue
         mark = group[0].imported
         apart = "" if not mark else f", imported by {mark.get('by')}, verified: {mark.get('verified')}"
-        click.echo(f"{row.id}  {row.repro}  {row.machine}  {row.at}  seed {row.seed}{apart}")
-        click.echo("  " + ", ".join(f"{k} {v}" for k, v in (environment or {}).items() if v))
-        click.echo("  " + ", ".join(f"{k} {v}" for k, v in group[0].run_facts.items()))
+        say(f"{row.id}  {row.repro}  {row.machine}  {row.at}  seed {row.seed}{apart}")
+        say("  " + ", ".join(f"{k} {v}" for k, v in (environment or {}).items() if v))
+        say("  " + ", ".join(f"{k} {v}" for k, v in group[0].run_facts.items()))
         rows = [
             [one.metric, one.unit, ", ".join(f"{k}={v}" for k, v in one.case.items()), _samples(one.samples)]
             for one in group
@@ -73,7 +82,7 @@ def export(ctx: click.Context, runs: tuple[str, ...], path: Path, as_json: bool)
     if as_json:
         emit_json({"path": str(path), "sha256": sha256(data), "runs": len(runs)})
     else:
-        click.echo(f"{sha256(data)}  {path}")
+        say(f"{sha256(data)}  {path}")
 
 
 @command.command(name="import")
@@ -105,6 +114,6 @@ def import_(ctx: click.Context, path: Path, expect: str, dry_run: bool, as_json:
     would = "would add" if dry_run else "added"
     for one in added:
         apart = "" if one.verified else "; shown apart: no --expect"
-        click.echo(f"{one.run}  {one.repro}: {would} {one.new}, {one.known} known{apart}")
+        say(f"{one.run}  {one.repro}: {would} {one.new}, {one.known} known{apart}")
     if not added:
         note("the file holds no runs")

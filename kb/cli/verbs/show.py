@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from kb.cli.shared import emit_json, emit_table, json_option, open_base, text_of
+from kb.cli.shared import emit_json, emit_table, json_option, open_base, say, text_of
 
 
 @click.command()
@@ -33,13 +33,13 @@ def command(ctx: click.Context, wanted: str, with_history: bool, as_json: bool) 
         value = {"kind": found.kind, "id": found.id, "record": found.record, **found.more}
         emit_json({**value, "history": lines} if with_history else value)
         return
-    click.echo(f"{found.kind}  {text_of(found.id)}")
+    say(f"{found.kind}  {text_of(found.id)}")
     print_fields(found.record)
     for name, value in found.more.items():
-        click.echo(f"\n{name}")
+        say(f"\n{name}")
         print_more(value)
     if with_history:
-        click.echo("\nhistory")
+        say("\nhistory")
         emit_table([[text_of(line[k]) for k in ("at", "what", "who", "text")] for line in lines], ("at", "what", "who", "what happened"))  # fmt: skip
 
 
@@ -48,19 +48,19 @@ def print_fields(record: dict[str, Any]) -> None:
     kept = {name: value for name, value in record.items() if value not in (None, "", [], {})}
     width = max((len(name) for name in kept), default=0)
     for name, value in kept.items():
-        click.echo(f"  {name.ljust(width)}  {text_of(value)}")
+        say(f"  {name.ljust(width)}  {text_of(value)}")
 
 
 def print_more(value: Any) -> None:
     """Print what hangs on a record: another record, records, or ids."""
     if not value:
-        click.echo("  none")
+        say("  none")
     elif isinstance(value, dict):
         print_fields(value)
     else:
         for part in value:
             if isinstance(part, dict):
-                click.echo("  -")
+                say("  -")
                 print_fields(part)
             else:
-                click.echo(f"  {text_of(part)}")
+                say(f"  {text_of(part)}")

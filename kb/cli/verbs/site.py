@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from kb.cli.shared import emit_json, json_option, note, open_base
+from kb.cli.shared import emit_json, json_option, note, open_base, say
 
 
 @click.group()
@@ -40,7 +40,7 @@ def build(ctx: click.Context, folder: str, address: str, as_json: bool) -> None:
     if as_json:
         emit_json({"dir": str(built.folder), "pages": built.pages, "files": built.files})
     else:
-        click.echo(built.folder)
+        say(built.folder)
         note(f"{built.pages} pages, {built.files} files")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from kb.cli.shared import emit_json, emit_table, json_option, open_base, text_of
+from kb.cli.shared import emit_json, emit_table, json_option, open_base, say, text_of
 
 COLUMNS = ("assessed", "kept", "keep_rate", "reviewed", "overturned", "overturn_rate")
 
@@ -60,12 +60,12 @@ def command(ctx: click.Context, labelled: Path | None, labels: Path | None, as_j
 
 def _tell(found: Mapping[str, Any]) -> None:
     kept = f"{found['kept']} kept ({_share(found['keep_rate'])})"
-    click.echo(f"{found['items']} items, {found['assessed']} assessed by the rules, {kept}")
-    click.echo(f"{found['reviewed']} reviewed by a person, {found['overturned']} overturned")
+    say(f"{found['items']} items, {found['assessed']} assessed by the rules, {kept}")
+    say(f"{found['reviewed']} reviewed by a person, {found['overturned']} overturned")
     _tell_agreement(found["agreement"])
     for group, name in (("by_source", "source"), ("by_stars", "stars"), ("by_rule", "rule")):
         if found[group]:
-            click.echo()
+            say()
             emit_table(
                 [[text_of(row[key]) for key in (name, *COLUMNS)] for row in found[group]], (name, *COLUMNS)
             )
@@ -73,14 +73,14 @@ def _tell(found: Mapping[str, Any]) -> None:
 
 def _tell_agreement(found: Mapping[str, Any]) -> None:
     if not found["pairs"] and not found["star_pairs"]:
-        click.echo("no item was judged by both a person and the rules")
+        say("no item was judged by both a person and the rules")
         return
     constant = found["constant_answer"]
-    click.echo(
+    say(
         f"decisions: {found['pairs']} pairs, {_share(found['accuracy'])} equal, κ = {found['kappa']}"
         f" (always “{constant['decision']}”: {_share(constant['accuracy'])}, κ = 0)"
     )
-    click.echo(
+    say(
         f"stars: {found['star_pairs']} pairs, mean distance {found['mean_star_gap']}"
         f" (always {constant['stars']}: {constant['mean_star_gap']})"
     )
@@ -91,7 +91,7 @@ def _tell_agreement(found: Mapping[str, Any]) -> None:
 
 def _tell_disagreement(one: Mapping[str, Any]) -> None:
     said = [f"{who} {one[who]['decision'] or '-'}/{one[who]['stars'] or '-'}" for who in ("curator", "rules")]
-    click.echo(f"{text_of(one['entry'])}: {', '.join(said)}\n    {text_of(one['reason'])}")
+    say(f"{text_of(one['entry'])}: {', '.join(said)}\n    {text_of(one['reason'])}")
 
 
 def _share(value: float | None) -> str:

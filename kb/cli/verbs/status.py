@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kb.cli.shared import emit_json, json_option, note, open_base
+from kb.cli.shared import emit_json, json_option, note, open_base, say
 
 if TYPE_CHECKING:
     from kb.status import Status
@@ -37,7 +37,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
         emit_json(status.to_json())
         return
     for name, text in screen(status):
-        click.echo(f"{name:<10}{text}")
+        say(f"{name:<10}{text}")
     for problem in status.problems[:3]:
         note(f"not read: {problem}")
     if len(status.problems) > 3:  # noqa: PLR2004  three lines show the kind

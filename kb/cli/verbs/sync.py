@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from kb.cli.shared import dry_run_option, emit_json, json_option, note, open_base
+from kb.cli.shared import dry_run_option, emit_json, json_option, note, open_base, say, text_of
 
 
 @click.command()
@@ -43,7 +43,7 @@ def command(
         emit_json(report.to_json())
     else:
         for line in report.lines():
-            click.echo(line)
+            say(text_of(line))
     if report.exit_code:
         note(f"try: kb explain {report.exit_code}" if not report.waiting else "try: kb queue list")
     return report.exit_code

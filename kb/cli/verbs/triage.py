@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kb.cli.shared import dry_run_option, emit_json, json_option, note, open_base
+from kb.cli.shared import dry_run_option, emit_json, json_option, note, open_base, say
 
 if TYPE_CHECKING:
     from kb.triage.run import TriageReport
@@ -58,16 +58,14 @@ def command(
 
 def _tell(report: TriageReport, dry_run: bool) -> None:
     counted = ", ".join(f"{report.decided[key]} {key}" for key in ("keep", "watch", "drop", "duplicate"))
-    click.echo(f"{report.assessed} assessed: {counted}")
+    say(f"{report.assessed} assessed: {counted}")
     for draft in report.drafts:
         would = "would write " if dry_run else ""
-        click.echo(
-            f"{would}{draft['path']}: {draft['entries']} entries, {draft['candidates']} below the threshold"
-        )
+        say(f"{would}{draft['path']}: {draft['entries']} entries, {draft['candidates']} below the threshold")
     if report.updated:
-        click.echo(f"newer versions of drafted items: {', '.join(report.updated)}")
+        say(f"newer versions of drafted items: {', '.join(report.updated)}")
     if report.over_budget:
-        click.echo(f"{report.over_budget} beyond the budget of this week: they wait for the next")
+        say(f"{report.over_budget} beyond the budget of this week: they wait for the next")
     if report.lost:
         note(
             f"{len(report.lost)} items were drafted and their draft is gone; kb triage --again drafts them once more"

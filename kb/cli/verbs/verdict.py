@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kb.cli.shared import acting_person, dry_run_option, emit_json, emit_table, json_option, note, open_base
+from kb.cli.shared import (
+    acting_person,
+    dry_run_option,
+    emit_json,
+    emit_table,
+    json_option,
+    note,
+    open_base,
+    say,
+)
 from kb.errors import NothingMatches, WrongUse
 from kb.model.base import Outcome
 
@@ -127,18 +136,18 @@ def _explain(base: Base, verdict: Verdict) -> None:
     from kb.repro.harness.rules import effective_rule
 
     claim = base.claims([verdict.claim.partition("/")[0]]).get(verdict.claim)
-    click.echo(f"{verdict.claim}: {verdict.verdict} ({verdict.level or 'nothing measured'})")
+    say(f"{verdict.claim}: {verdict.verdict} ({verdict.level or 'nothing measured'})")
     if claim:
-        click.echo(f"  says      {claim.statement.en}")
+        say(f"  says      {claim.statement.en}")
         for name, value in effective_rule(claim).items():
             if value not in ("", None, {}, [], False):
-                click.echo(f"  rule      {name} = {value}")
-    click.echo(f"  reason    {verdict.reason}")
+                say(f"  rule      {name} = {value}")
+    say(f"  reason    {verdict.reason}")
     for name, interval in verdict.cases.items():
-        click.echo(
+        say(
             f"  case      {name}: {interval.value:.4g} ({interval.low:.4g}–{interval.high:.4g}), n {interval.n}"
         )
     rest = {"repro": verdict.repro, "machine": verdict.machine, "at": verdict.at, "run": verdict.run}
     for name, text in {**rest, **verdict.digests, **verdict.overruled}.items():
         if text:
-            click.echo(f"  {name:<10}{text}")
+            say(f"  {name:<10}{text}")

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from kb.cli.shared import emit_json, json_option, open_base, text_of
+from kb.cli.shared import emit_json, json_option, open_base, say, text_of
 
 NEXT = {
     "not-assessed": "no rule has looked at it yet; kb triage",
@@ -41,19 +41,19 @@ def command(ctx: click.Context, id_: str, as_json: bool) -> None:
 
 def _tell(found: dict[str, Any]) -> None:
     version = f" v{found['version']}" if found["version"] else ""
-    click.echo(f"{found['item']}{version}  {text_of(found['title'])}")
+    say(f"{found['item']}{version}  {text_of(found['title'])}")
     stars = f", {found['stars']} stars" if found["stars"] else ""
-    click.echo(
+    say(
         f"  {found['decision'] or 'no decision'}{stars} by {found['by'] or 'nobody'}: {text_of(found['reason'])}"
     )
     if found["score"] is not None:
         least = found["thresholds"]
-        click.echo(f"  score {found['score']:g}; keep from {least['keep']:g}, watch from {least['watch']:g}")
+        say(f"  score {found['score']:g}; keep from {least['keep']:g}, watch from {least['watch']:g}")
     for rule in sorted(found["rules"], key=lambda one: -abs(one["weight"])):
-        click.echo(f"  {rule['weight']:+7.2f}  {rule['rule']:<18} {text_of(rule['evidence'])}")
+        say(f"  {rule['weight']:+7.2f}  {rule['rule']:<18} {text_of(rule['evidence'])}")
     for other in found["duplicates"]:
-        click.echo(f"  same work as {other}")
+        say(f"  same work as {other}")
     for what in found["blocked_by"]:
-        click.echo(f"  why not: {what}" + (f" ({NEXT[what]})" if what in NEXT else ""))
+        say(f"  why not: {what}" + (f" ({NEXT[what]})" if what in NEXT else ""))
     if found["drafts"]:
-        click.echo(f"  in {', '.join(found['drafts'])}")
+        say(f"  in {', '.join(found['drafts'])}")
