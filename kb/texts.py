@@ -23,9 +23,8 @@ def keep_texts(base: Base, texts: Mapping[str, str]) -> None:
         try:
             with sqlite3.connect(base.cache / NAME, timeout=30) as db:
                 db.execute("pragma synchronous = off")  # a cache: what a power cut loses is fetched again
-                db.execute(
-                    "create table if not exists text(digest text primary key, body text) without rowid"
-                )
+                # with row ids: bodies are appended in order, only the short digests are sorted in
+                db.execute("create table if not exists text(digest text primary key, body text)")
                 rows = ((key, text.encode("utf-8", "replace").decode()) for key, text in texts.items())
                 db.executemany("insert or ignore into text values(?, ?)", rows)
             db.close()

@@ -15,6 +15,8 @@ from kb.ingest.text import guess_charset, one_line, plain_text
 
 MAX_FIELD = 2_000_000
 """Characters of one field."""
+MAX_TEXT = 200_000
+"""Characters of an entry's plain text."""
 DATE_FIELDS = ("published", "created", "issued", "updated")
 """feedparser's names in the order in which they are believed; the first that parses counts."""
 PARSER_ERRORS = (
@@ -55,6 +57,8 @@ class RawEntry:
     updated: tuple[tuple[str, str], ...] = ()
     markup: str = ""
     """Full content where there is any, else the summary; HTML."""
+    text: str = ""
+    """The same as one line of plain text."""
     origin: str = ""
     """Address of the feed an aggregator took it from."""
     extra: Mapping[str, str] = field(default_factory=dict)
@@ -101,23 +105,28 @@ def read_xml(answer: Body) -> Document | Unreadable:
         return _read(answer)
 
 
-def _read(answer: Body) -> Document | Unreadable:
+def parse(answer: Body, warnings: list[str]) -> Any:
+    """What feedparser makes of bytes whose encoding and entity definitions were looked at first."""
     import feedparser
 
+    charset = _charset(answer, warnings)
+    # the content type is ours: many servers send text/plain or text/xml, which says nothing about the document
+    headers = {
+        "content-location": answer.url,
+        "content-type": f"application/xml; charset={charset}" if charset else "application/xml",
+    }
+    return feedparser.parse(_mended(answer.body, warnings), response_headers=headers)
+
+
+def _read(answer: Body) -> Document | Unreadable:
     body = answer.body
     head = body[:4096]
     is_utf16 = body[:2] in {b"\xff\xfe", b"\xfe\xff"} or b"\0" in head[:64]
     if not is_utf16 and not _ROOT.search(head) and (_HTML.search(head) or not _ROOT.search(body)):
         return Unreadable("not-a-feed", _what_else(answer))
     document = Document()
-    charset = _charset(answer, document.warnings)
-    body = _mended(body, document.warnings)
-    headers = {
-        "content-location": answer.url,
-        "content-type": f"application/xml; charset={charset}" if charset else "application/xml",
-    }
     try:
-        parsed = feedparser.parse(body, response_headers=headers)
+        parsed = parse(answer, document.warnings)
     except PARSER_ERRORS as error:
         return Unreadable("not-a-feed", f"no parser can read it: {type(error).__name__}: {error}")
     if not parsed.version and not parsed.entries:
@@ -213,6 +222,7 @@ def _entry(item: Any) -> RawEntry:
         published=_dates(item, DATE_FIELDS[:3]),
         updated=_dates(item, DATE_FIELDS[3:]),
         markup=markup[:MAX_FIELD],
+        text=line_of(markup[:MAX_FIELD]),
         origin=str(source.get("href", "") or source.get("id", "") or "") if isinstance(source, dict) else "",
         extra={
             key: str(item.get(key, ""))
@@ -220,6 +230,11 @@ def _entry(item: Any) -> RawEntry:
             if item.get(key)
         },
     )
+
+
+def line_of(markup: str) -> str:
+    """An entry's markup as one line of plain text."""
+    return one_line(plain_text(markup), MAX_TEXT)
 
 
 def _alternate(links: list[Any]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urljoin
 
 from kb.http import NoAnswer
-from kb.ingest.feedxml import Document, RawEntry
+from kb.ingest.feedxml import Document, RawEntry, line_of
 from kb.ingest.text import one_line
 
 VERSIONS = re.compile(r"(?:https?://(?:www\.)?jsonfeed\.org/version/)?1(?:\.[01])?/?")
@@ -59,6 +59,11 @@ def read_json_feed(body: bytes, url: str) -> Document:
 def _entry(item: dict[str, Any], url: str) -> RawEntry:
     own, external = _link(item, "url", url), _link(item, "external_url", url)
     guid = item.get("id")
+    markup = (
+        _text(item, "content_html")
+        or _escaped(_text(item, "content_text"))
+        or _escaped(_text(item, "summary"))
+    )
     return RawEntry(
         guid=one_line(str(guid), 1000)
         if isinstance(guid, (str, int, float)) and not isinstance(guid, bool)
@@ -69,9 +74,8 @@ def _entry(item: dict[str, Any], url: str) -> RawEntry:
         authors=_authors(item),
         published=tuple((name, _text(item, name)) for name in ("date_published",) if _text(item, name)),
         updated=tuple((name, _text(item, name)) for name in ("date_modified",) if _text(item, name)),
-        markup=_text(item, "content_html")
-        or _escaped(_text(item, "content_text"))
-        or _escaped(_text(item, "summary")),
+        markup=markup,
+        text=line_of(markup),
     )
 
 

@@ -8,7 +8,9 @@ first, validators stored last: a crash in between costs a request, never an item
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import datetime as dt
+import gc
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -130,7 +132,7 @@ def ingest(
     """
     chosen = sorted(sources, key=lambda source: source.name)
     kinds = {source.name: kind_of(source) for source in chosen}
-    with hold(base.root, "long", "kb ingest", wait_s=LONG_WAIT_S), Known(base) as known:
+    with hold(base.root, "long", "kb ingest", wait_s=LONG_WAIT_S), Known(base) as known, _few_collections():
         if not dry_run:
             record_deletions(base, known)
         outcome = Outcome(window)
@@ -161,6 +163,17 @@ def ingest(
         listen({"event": "end", "new": len(outcome.new), "updated": len(outcome.updated)})
     _refuse_offline(outcome)
     return outcome
+
+
+@contextlib.contextmanager
+def _few_collections() -> Iterator[None]:
+    """Look for cyclic garbage seldom: records hold no cycles, and every look goes through all that are there."""
+    before = gc.get_threshold()
+    gc.set_threshold(50_000, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _refuse_offline(outcome: Outcome) -> None:

@@ -18,10 +18,14 @@ _UNSEEN = re.compile(
 
 def one_line(text: str, limit: int = TITLE_CHARS) -> str:
     """A text as one line: white space collapsed, control, direction and invisible characters gone, NFC, cut with …."""
-    line = " ".join(text.split())
+    longest = (
+        8 * limit
+    )  # white space and invisible characters included; a summary needs no more of a whole text
+    is_cut = len(text) > longest
+    line = " ".join((text[:longest] if is_cut else text).split())
     if not (line.isascii() and line.isprintable()):
         line = unicodedata.normalize("NFC", " ".join(_UNSEEN.sub("", line).split()))
-    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+    return line if len(line) <= limit and not is_cut else line[: limit - 1].rstrip() + "…"
 
 
 def plain_text(markup: str) -> str:

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from kb.identity import Work, arxiv_work
 from kb.ingest.arxiv_calendar import latest_batch, why_quiet
-from kb.ingest.contract import Entry, NoAnswer, Skip, Task, one_line, plain_text
+from kb.ingest.contract import Entry, NoAnswer, Skip, Task, one_line
 from kb.ingest.dates import read_date
 from kb.ingest.feeds import read_document
 from kb.ingest.feedxml import RawEntry
@@ -76,12 +76,10 @@ def _read(entry: RawEntry) -> Announced | None:
     work = arxiv_work(entry.guid) or arxiv_work(entry.link.rpartition("/abs/")[2])
     if work is None:
         return None
-    text = plain_text(entry.markup)
+    text = entry.text
     lead = _LEAD.match(text)
     kind = entry.extra.get("arxiv_announce_type") or (lead[1].lower() if lead else "new")
-    return Announced(
-        work, entry, kind, " ".join(text[lead.end() :].split()) if lead else " ".join(text.split())
-    )
+    return Announced(work, entry, kind, text[lead.end() :] if lead else text)
 
 
 def _look_stale(task: Task, papers: list[Announced]) -> None:

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from kb.files import sha256
 from kb.identity import Work, find_works, identify
-from kb.ingest.contract import Entry, NoAnswer, Skip, Task, one_line, plain_text
+from kb.ingest.contract import Entry, NoAnswer, Skip, Task, one_line
 from kb.ingest.dates import ReadDate, read_date
 from kb.ingest.feeds import read_document
 from kb.ingest.feedxml import Document, RawEntry
@@ -79,11 +79,10 @@ def posts(document: Document, url: str, task: Task) -> Iterator[Post]:
 def to_entry(raw: Post, task: Task) -> Entry | Skip:
     """Turn a post into an entry; one with neither title nor text, or without anything to know it by, is unusable."""
     entry = raw.entry
-    body = plain_text(entry.markup)
     dates = _dates(entry, task.zone)
     guid = "" if entry.guid in raw.document.repeated else entry.guid
     work = _work(raw, task, guid, dates)
-    title = one_line(entry.title) or one_line(body, TITLE_WORDS)
+    title = one_line(entry.title) or one_line(entry.text, TITLE_WORDS)
     if work and not title and (_is_web(entry.link) or (_is_web(entry.guid) and dates[0])):
         title = work.id.removeprefix("url:")  # it names nothing but a page
     if work is None or not title:
@@ -106,7 +105,7 @@ def to_entry(raw: Post, task: Task) -> Entry | Skip:
         authors=entry.authors,
         announced=announced,
         updated=updated,
-        text=one_line(body, 200_000),
+        text=entry.text,
         links=_links(entry.markup, work),
     )
 
