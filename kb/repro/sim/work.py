@@ -136,11 +136,11 @@ class Run:
     hits: Ints
     """Prompt tokens found in the prefix cache at first admission."""
     reused: Ints
-    """Known tokens found in the cache at every admission, resumptions included."""
+    """Known tokens that were there at an admission: found in the cache, swapped in, or arrived with the request."""
     computed: Ints
     """Tokens computed, with recomputation and refused drafts."""
     lost: Ints
-    """KV entries that preemption threw away or refused drafts left behind."""
+    """KV entries given up by preemption, those swapped out included, or left behind by refused drafts."""
     preemptions: Ints
     worst_gap: Floats
     """Longest time between two tokens, s."""
