@@ -25,9 +25,9 @@ from kb.http.answer import (
     retry_after,
     status_of,
 )
-from kb.http.body import ACCEPT, BadEncoding, TooLarge, read_body
+from kb.http.body import ACCEPT, read_body
+from kb.http.failure import FAILURES, explain
 from kb.http.guard import (
-    Blocked,
     GuardedBackend,
     Resolver,
     allowed_endpoints,
@@ -265,29 +265,15 @@ class Client:
                 tally.bytes += wire
                 plain = {name.lower(): value for name, value in response.headers.items()}
                 return _Response(response.status_code, plain, data[:ERROR_BODY] if is_error else data)
-        except Blocked as error:
-            raise NoAnswer("blocked-private-address", shown, str(error)) from error
-        except TooLarge as error:
-            raise NoAnswer("too-large", shown, str(error)) from error
-        except BadEncoding as error:
-            kind = "unsupported" if "not asked for" in str(error) else "truncated"
-            raise NoAnswer(kind, shown, str(error)) from error
-        except httpx.TimeoutException as error:
-            late = self._backend_late(error)
-            raise _Again(
-                NoAnswer("too-slow", shown, late), untaken=isinstance(error, httpx.ConnectTimeout)
-            ) from error
-        except httpx.RemoteProtocolError as error:
-            kind = "truncated" if "without sending complete" in str(error) else "unreachable"
-            raise _Again(NoAnswer(kind, shown, f"the answer ended early: {error}")) from error
-        except (httpx.InvalidURL, httpx.LocalProtocolError, UnicodeError) as error:
-            raise NoAnswer("bad-request", shown, f"not an address: {error}") from error
-        except httpx.TransportError as error:
-            problem = NoAnswer("unreachable", shown, f"{type(error).__name__}: {error}")
-            raise _Again(problem, untaken=isinstance(error, httpx.ConnectError)) from error
-
-    def _backend_late(self, error: Exception) -> str:
-        return f"{error}" or f"no bytes for {self.limits.read_s:.0f} s"
+        except FAILURES as error:
+            problem = explain(error, shown, limits.read_s)
+            passing = isinstance(error, httpx.TransportError) and not isinstance(
+                error, httpx.LocalProtocolError
+            )
+            if not passing:
+                raise problem from error
+            untaken = isinstance(error, httpx.ConnectTimeout | httpx.ConnectError)
+            raise _Again(problem, untaken=untaken) from error
 
     def _judge(self, method: str, url: str, response: _Response, moved: str) -> Answer:
         code, headers = response.status, response.headers
