@@ -12,12 +12,13 @@ import importlib
 import zoneinfo
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
 from kb.clock import stamp
 from kb.errors import BadConfig
+from kb.files import sha256
 from kb.http import Answer, Client, NoAnswer, Tally, Validators
 from kb.ingest.dates import ReadDate
 from kb.ingest.text import one_line, plain_text
@@ -95,6 +96,34 @@ class Entry:
     """Asked for by name (an id, an address): the window does not apply."""
     is_notice: bool = False
     """Only the notices are new: they are added to what is known of the work."""
+
+    @cached_property
+    def summary(self) -> str:
+        """What goes into the record."""
+        return one_line(self.text, SUMMARY_CHARS)
+
+    @cached_property
+    def content(self) -> str:
+        """Digest of what makes an entry new when it changes; ``updated`` alone does not, feeds stamp it at will.
+
+        The same as `kb.files.digest` gives, five times as fast: lists and texts are the same bytes in both.
+        """
+        from pydantic_core import to_json
+
+        told = [
+            self.title,
+            self.authors,
+            self.text,
+            [_iso(self.submitted), _iso(self.announced)],
+            self.notices,
+            self.links,
+            sorted(self.losses.items()),
+        ]
+        return sha256(to_json(told))
+
+
+def _iso(date: tuple[ReadDate, str] | None) -> str:
+    return "" if date is None else (date[0].moment or date[0].day).isoformat()
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,9 @@ from kb.ingest import validators
 from kb.ingest.arxiv_calendar import why_quiet
 from kb.ingest.commit import Committer
 from kb.ingest.contract import Entry, Report, Skip, Task, Window, kind_of
-from kb.ingest.feeds import side_by_side
 from kb.ingest.known import Known
 from kb.ingest.tombstones import record_deletions
+from kb.ingest.workers import side_by_side
 from kb.lock import LONG_WAIT_S, hold
 from kb.model import Item, SourceConfig
 from kb.store import Base
@@ -35,7 +35,7 @@ from kb.vocab import FINE_STATUS
 WORKERS = 8
 """Sources fetched side by side; one host is never asked twice at once more often than its pace."""
 FEED_KINDS = frozenset({"feed", "github_releases"})
-BATCH = 1000
+BATCH = 5000
 """Items that are written together: one append and one sync to disk for many small feeds."""
 FINE = FINE_STATUS | {"moved", "withdrawn"}
 """Statuses that need no rerun: the answer came, and the report says what a person may change."""
@@ -139,9 +139,9 @@ def ingest(
         tasks = [_task(base, source, window, client, known, fresh=fresh) for source in chosen]
         committer = Committer(base, known, window, dry_run=dry_run)
         listen({"event": "start", "sources": [task.config.name for task in tasks]})
-        feeds = sum(source.kind in FEED_KINDS for source in chosen)
+        feeds = [task for task in tasks if task.config.kind in FEED_KINDS]
         with (
-            side_by_side(feeds),
+            side_by_side(len(feeds), sum(not task.validators for task in feeds)),
             concurrent.futures.ThreadPoolExecutor(WORKERS, thread_name_prefix="ingest") as pool,
         ):
             jobs = [pool.submit(_fetch, task, kinds[task.config.name], listen) for task in tasks]
@@ -225,6 +225,8 @@ def _judged(raws: Iterator[Any], kind: Any, task: Task) -> Iterator[Entry]:
             task.report.unusable += 1
             task.report.note(f"unusable: {made.why}" + (f" ({made.title})" if made.title else ""))
         else:
+            # worked out here, where other sources are still waited for, and not while all wait for the commit
+            made.content, made.summary  # noqa: B018
             yield made
 
 

@@ -13,22 +13,19 @@ truncated pages and error pages as empty results (docs/adr/0014).
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
-import logging
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
 from kb.http import NoAnswer
 from kb.identity import arxiv_work, doi_work
+from kb.ingest.arxivxml import Page, Paper, error_text, read_page
 from kb.ingest.contract import Answer, Entry, Skip, Task, one_line
 from kb.ingest.dates import ReadDate
-
-if TYPE_CHECKING:
-    import arxiv
+from kb.ingest.feedxml import Unreadable
+from kb.ingest.workers import parsed
 
 KIND = "arxiv"
 URL = "https://export.arxiv.org/api/query"
@@ -38,30 +35,17 @@ IDS_PER_REQUEST = 50
 MAX_WINDOW = 10_000
 """Results of one query above which its window is halved: paging far is unstable, and 30,000 is the API's end."""
 TRIES_PER_PAGE = 3
-ATOM = "{http://www.w3.org/2005/Atom}"
-SEARCH = "{http://a9.com/-/spec/opensearch/1.1/}"
 WITHDRAWN = re.compile(
     r"\b(?:this (?:paper|article|submission|work) (?:has been|is|was) )?withdrawn\b|\bretracted\b",
     re.IGNORECASE,
 )
 
 
-@dataclass(frozen=True)
-class Page:
-    """One checked answer."""
-
-    total: int
-    results: list[arxiv.Result]
-    entries: int
-    """Entries in the document, those that could not be used included."""
-    complete: bool
-
-
 UNCHANGED = Page(0, [], 0, complete=True)
 """The answer is what it was when its validators were stored."""
 
 
-def fetch(task: Task) -> Iterator[arxiv.Result]:
+def fetch(task: Task) -> Iterator[Paper]:
     """Yield results: those of the ids where the source lists ids, else those of its query in the window."""
     if task.config.ids:
         yield from _by_id(task, task.config.ids)
@@ -71,7 +55,7 @@ def fetch(task: Task) -> Iterator[arxiv.Result]:
         yield from _by_query(task, task.window.start - task.requery, end)
 
 
-def to_entry(raw: arxiv.Result, task: Task) -> Entry | Skip:
+def to_entry(raw: Paper, task: Task) -> Entry | Skip:
     """Turn a result into an entry; one whose id is no arXiv id, or which has no title, is unusable."""
     work = arxiv_work(raw.entry_id.rpartition("/abs/")[2] or raw.entry_id)
     if work is None:
@@ -80,8 +64,8 @@ def to_entry(raw: arxiv.Result, task: Task) -> Entry | Skip:
         return Skip(f"{work.id} has no title")
     if task.config.mode == "primary" and not _is_primary(raw, task.config.query):
         return Skip(f"cross-listed from {one_line(raw.primary_category, 20)}", title)
-    comment = one_line(raw.comment or "", 300)
-    text = " ".join(raw.summary.split())
+    comment = one_line(raw.comment, 300)
+    text = raw.summary
     is_withdrawn = bool(WITHDRAWN.search(comment)) or (len(text) < 400 and bool(WITHDRAWN.search(text[:200])))  # noqa: PLR2004
     notices = (f"withdrawn: {comment or one_line(text, 300)}",) if is_withdrawn else ()
     return Entry(
@@ -90,7 +74,7 @@ def to_entry(raw: arxiv.Result, task: Task) -> Entry | Skip:
         url=work.url,
         aliases=(doi_work(raw.doi).id,) if raw.doi else (),
         title=title,
-        authors=tuple(one_line(author.name, 120) for author in raw.authors),
+        authors=tuple(one_line(name, 120) for name in raw.authors),
         submitted=(_moment(raw.published), "published"),
         updated=(_moment(raw.updated), "updated"),
         text=text,
@@ -99,7 +83,7 @@ def to_entry(raw: arxiv.Result, task: Task) -> Entry | Skip:
     )
 
 
-def _is_primary(raw: arxiv.Result, query: str) -> bool:
+def _is_primary(raw: Paper, query: str) -> bool:
     wanted = re.findall(r"\bcat:([\w.-]+)", query)
     return not wanted or raw.primary_category in wanted
 
@@ -111,7 +95,7 @@ def _moment(moment: dt.datetime) -> ReadDate:
 # By id
 
 
-def _by_id(task: Task, ids: Sequence[str]) -> Iterator[arxiv.Result]:
+def _by_id(task: Task, ids: Sequence[str]) -> Iterator[Paper]:
     works = [(text, arxiv_work(text)) for text in dict.fromkeys(ids)]
     good = [
         work.id.removeprefix("arxiv:") + (f"v{work.version}" if work.version else "")
@@ -125,7 +109,7 @@ def _by_id(task: Task, ids: Sequence[str]) -> Iterator[arxiv.Result]:
         yield from _batch(task, batch)
 
 
-def _batch(task: Task, batch: list[str]) -> Iterator[arxiv.Result]:
+def _batch(task: Task, batch: list[str]) -> Iterator[Paper]:
     try:
         page = _page(task, {"id_list": ",".join(batch), "start": 0, "max_results": len(batch)}, len(batch))
     except NoAnswer as problem:
@@ -136,14 +120,14 @@ def _batch(task: Task, batch: list[str]) -> Iterator[arxiv.Result]:
             return
         task.report.fail(problem.status, f"{', '.join(batch)}: {problem.detail}")
         return
-    yield from page.results
-    returned = {_plain_id(result) for result in page.results}
+    yield from page.papers
+    returned = {_plain_id(result) for result in page.papers}
     if missing := [text for text in batch if not {text, re.sub(r"v\d+$", "", text)} & returned]:
         # an unknown id is answered with 200 and nothing
         task.report.fail("not-found", f"not found: {', '.join(missing)}")
 
 
-def _plain_id(result: arxiv.Result) -> str:
+def _plain_id(result: Paper) -> str:
     work = arxiv_work(result.entry_id.rpartition("/abs/")[2])
     return work.id.removeprefix("arxiv:") if work else ""
 
@@ -151,7 +135,7 @@ def _plain_id(result: arxiv.Result) -> str:
 # By query
 
 
-def _by_query(task: Task, start: dt.datetime, end: dt.datetime) -> Iterator[arxiv.Result]:
+def _by_query(task: Task, start: dt.datetime, end: dt.datetime) -> Iterator[Paper]:
     asked = f"({task.config.query}) AND " if task.config.query else ""
     # the API wants twelve digits, GMT; anything else is answered with 400
     asked += f"submittedDate:[{start:%Y%m%d%H%M} TO {end:%Y%m%d%H%M}]"
@@ -180,7 +164,7 @@ def _by_query(task: Task, start: dt.datetime, end: dt.datetime) -> Iterator[arxi
 
 def _pages(
     task: Task, query: dict[str, Any], first: Page, size: int, asked: tuple[dt.datetime, dt.datetime]
-) -> Iterator[arxiv.Result]:
+) -> Iterator[Paper]:
     limit = task.config.limit or first.total
     if first.total > limit:
         task.report.note(
@@ -189,7 +173,7 @@ def _pages(
     page, start, seen, lost = first, 0, 0, 0
     while True:
         lost += 0 if page.complete else min(size, limit - start) - page.entries
-        for result in page.results[: limit - seen]:
+        for result in page.papers[: limit - seen]:
             _check_range(task, result, asked)
             seen += 1
             yield result
@@ -203,7 +187,7 @@ def _pages(
         )
 
 
-def _check_range(task: Task, result: arxiv.Result, asked: tuple[dt.datetime, dt.datetime]) -> None:
+def _check_range(task: Task, result: Paper, asked: tuple[dt.datetime, dt.datetime]) -> None:
     slack = dt.timedelta(minutes=1)
     if not asked[0] - slack <= result.published <= asked[1] + slack:
         task.report.fail(
@@ -218,7 +202,7 @@ def _doubt_empty(task: Task, size: int) -> None:
         return
     query = {"search_query": task.config.query, "sortBy": "submittedDate", "sortOrder": "descending"}
     newest = _page(task, {**query, "start": 0, "max_results": 1}, min(1, size))
-    dates = [result.published for result in newest.results]
+    dates = [result.published for result in newest.papers]
     if not newest.entries:
         task.report.fail(
             "partial",
@@ -245,7 +229,7 @@ def _page(task: Task, query: dict[str, Any], expected: int, *, conditional: bool
         if page.complete:
             break
     assert page is not None  # noqa: S101  the loop runs at least once
-    if lost := page.entries - len(page.results):
+    if lost := page.entries - len(page.papers):
         task.report.fetched += lost
         task.report.unusable += lost
         task.report.note(f"unusable: {lost} entries without id or date")
@@ -262,52 +246,12 @@ def _ask(task: Task, url: str, *, conditional: bool) -> Answer:
 
 
 def check(body: bytes, start: int, expected: int, url: str) -> Page:
-    """Parse a page and say whether it is whole.
-
-    Args:
-        body: The answer.
-        start: Offset that was asked.
-        expected: Most entries that can be on it.
-        url: For messages.
+    """Parse a page and say whether it is whole; see `kb.ingest.arxivxml.read_page`.
 
     Raises:
         NoAnswer: It is no feed, or a feed that tells an error.
     """
-    from arxiv import _feed
-    from lxml import etree
-
-    logging.getLogger("arxiv").setLevel(logging.ERROR)  # it would print what it skips; the report counts it
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, recover=True, huge_tree=False)
-    try:
-        root = etree.fromstring(body, parser=parser) if body.strip() else None
-    except etree.XMLSyntaxError:
-        root = None
-    if root is None or root.tag != f"{ATOM}feed":
-        what = "an empty body" if not body.strip() else "no Atom feed"
-        raise NoAnswer(
-            "empty-body" if not body.strip() else "not-a-feed", url, f"the API answered with {what}"
-        )
-    if said := error_text(body):
-        raise NoAnswer("bad-request", url, said)
-    results: list[arxiv.Result] = []
-    entries = 0
-    for element in root.iterfind(f"{ATOM}entry"):
-        entries += 1
-        with contextlib.suppress(ValueError, OverflowError):  # a date that is none
-            if (result := _feed._build_result(element)) is not None:  # noqa: SLF001  the part of the package we use
-                results.append(result)
-    total = root.findtext(f"{SEARCH}totalResults", "0").strip()
-    left = max(0, int(total) - start) if total.isdecimal() else 0
-    is_closed = body.rstrip().endswith(b"</feed>")
-    return Page(
-        total=left + start,
-        results=results,
-        entries=entries,
-        complete=is_closed and entries >= min(expected, left),
-    )
-
-
-def error_text(body: bytes) -> str:
-    """What an error feed says, or nothing; errors come with status 400, formerly with 200."""
-    found = re.search(rb"/api/errors#[^<]*</id>.*?<summary[^>]*>(.*?)</summary>", body, re.DOTALL)
-    return one_line(found.group(1).decode("utf-8", "replace"), 300) if found else ""
+    page = parsed(read_page, len(body), body, start, expected)
+    if isinstance(page, Unreadable):
+        raise NoAnswer(page.status, url, page.detail)
+    return page

@@ -14,20 +14,17 @@ import dataclasses
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from kb.identity import Work, arxiv_work
 from kb.ingest.arxiv_calendar import latest_batch, why_quiet
+from kb.ingest.arxivxml import Paper
 from kb.ingest.contract import Entry, NoAnswer, Skip, Task, one_line
 from kb.ingest.dates import read_date
 from kb.ingest.feeds import read_document
 from kb.ingest.feedxml import RawEntry
 from kb.ingest.sources import arxiv_api
 from kb.ingest.tex import plain_tex
-
-if TYPE_CHECKING:
-    import arxiv
 
 KIND = "arxiv_rss"
 FEED = "https://rss.arxiv.org/atom/"
@@ -44,7 +41,7 @@ class Announced:
     """new, cross, replace or replace-cross."""
     text: str
     """Abstract as the feed gives it."""
-    found: arxiv.Result | None = None
+    found: Paper | None = None
     """What the API says."""
 
 
@@ -97,7 +94,7 @@ def _look_stale(task: Task, papers: list[Announced]) -> None:
         )
 
 
-def _look_up(task: Task, papers: list[Announced]) -> dict[Work, arxiv.Result]:
+def _look_up(task: Task, papers: list[Announced]) -> dict[Work, Paper]:
     """Ask the API for the papers; what it does not give stays as the feed has it."""
     api = task.config.api
     if not api and not (urlsplit(task.config.url or FEED).hostname or "").endswith("arxiv.org"):
