@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 from urllib.parse import quote, urlsplit
 
 ACTIVE = {ord(char): f"&#{ord(char)};" for char in "\\`*{}[]<>|~$^"} | {ord("&"): "&amp;"}
@@ -29,16 +30,18 @@ class Safe(str):
 
 def one_line(text: str, limit: int = MAX_TEXT) -> str:
     """Collapse white space, drop control and direction characters, cut to ``limit`` characters ending in ``…``."""
-    kept = [
-        " " if char.isspace() else char
-        for char in text
-        if char.isspace()
-        or (char not in _BIDI and unicodedata.category(char) not in {"Cc", "Cs", "Co", "Cn"})
-    ]
-    line = " ".join("".join(kept).split())
+    if not text.isprintable():  # else there is neither white space but spaces nor anything to drop
+        text = "".join(
+            " " if char.isspace() else char
+            for char in text
+            if char.isspace()
+            or (char not in _BIDI and unicodedata.category(char) not in {"Cc", "Cs", "Co", "Cn"})
+        )
+    line = " ".join(text.split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
+@lru_cache(maxsize=4_096)  # labels and figures come again and again
 def markdown(text: str) -> Safe:
     """Text as inert inline Markdown, on one line."""
     line = _EDGE.sub("\0", one_line(text)).translate(ACTIVE).replace("\0", "&#95;")

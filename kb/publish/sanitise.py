@@ -19,7 +19,8 @@ DROPPED = frozenset(
 )
 """Elements that go with everything in them."""
 ATTRIBUTES = frozenset(
-    "align alt checked class colspan disabled height href id lang rowspan scope src start title type width".split()
+    "align alt aria-label checked class colspan data-label disabled height href id lang role rowspan scope src start"
+    " tabindex title type width".split()
 )
 
 

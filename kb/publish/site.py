@@ -11,14 +11,15 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from kb import clock
 from kb.errors import CannotRun, KbError, WrongUse
-from kb.publish.site_content import Site, make_site
+from kb.publish.site_content import make_site
+from kb.publish.site_model import Site, gather
 from kb.store import Base
 
 MARK = ".kb-site"
@@ -28,10 +29,7 @@ MATERIAL_NEEDED = "mkdocs-material is not installed"
 SITEMAP = (
     b'<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"/>\n'
 )
-EXTENSIONS: tuple[Any, ...] = (
-    "tables", "sane_lists", "admonition", {"toc": {"permalink": False, "slugify": "SLUGIFY"}},
-    {"pymdownx.tasklist": {"custom_checkbox": False}}, "pymdownx.superfences",
-)  # fmt: skip
+LANGUAGES = ("zh", "en")
 
 
 @dataclass(frozen=True)
@@ -43,13 +41,16 @@ class Built:
     files: int
 
 
-def build_site(base: Base, folder: Path, *, address: str = "") -> Built:
+def build_site(
+    base: Base, folder: Path, *, address: str = "", stale: Mapping[str, Iterable[str]] | None = None
+) -> Built:
     """Build the site of a base.
 
     Args:
         base: The knowledge base; published pages, not drafts in other stages, appear.
         folder: Where the site goes; made, or replaced if kb built it.
         address: Where it will be served, for absolute links in feeds; empty for relative ones.
+        stale: Claim → causes that `kb stale` found.
 
     Raises:
         WrongUse: ``folder`` holds something else.
@@ -60,10 +61,19 @@ def build_site(base: Base, folder: Path, *, address: str = "") -> Built:
     shutil.rmtree(work, ignore_errors=True)
     out = work / "out"
     root = address.rstrip("/") + "/" if address else ""
-    sites = {language: make_site(base, language, root, clock.now().date()) for language in ("zh", "en")}
-    _run_mkdocs([_stage(base, site, work / language) for language, site in sites.items()])
-    for language, site in sites.items():
-        _collect(site, work / language, out / ("" if language == base.settings.language else language))
+    shown = gather(base, clock.now().date(), stale or {})
+    num_pages = 0
+    with ThreadPoolExecutor(len(LANGUAGES)) as pool:
+        running = []
+        # mkdocs turns one language into HTML while the next one is gathered
+        for language in LANGUAGES:
+            site = make_site(base, shown, language, root)
+            num_pages += len(site.pages)
+            config = _stage(base, site, work / language)
+            running.append((site, pool.submit(_run_mkdocs, config)))
+        for site, run in running:
+            run.result()
+            _collect(site, work / site.language, out / site.folder)
     (out / MARK).write_text("kb built this folder and may replace it\n", encoding="utf-8")
     shutil.rmtree(folder, ignore_errors=True)
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -71,7 +81,7 @@ def build_site(base: Base, folder: Path, *, address: str = "") -> Built:
     shutil.rmtree(work)
     return Built(
         folder,
-        sum(len(site.pages) for site in sites.values()),
+        num_pages,
         sum(1 for path in folder.rglob("*") if path.is_file()),
     )
 
@@ -113,9 +123,6 @@ def _collect(site: Site, work: Path, out: Path) -> None:
 def _config(base: Base, site: Site, docs: Path, out: Path) -> str:
     import yaml
 
-    main = base.settings.language
-    here = f"{site.language}/" if site.language != main else ""
-    up = "../" if here else ""
     schemes = [
         {"media": "(prefers-color-scheme: light)", "scheme": "default", "primary": "indigo",
          "toggle": {"icon": "material/weather-night", "name": site.say("to-dark")}},
@@ -141,7 +148,6 @@ def _config(base: Base, site: Site, docs: Path, out: Path) -> str:
             ],
         },
         "plugins": [],
-        "markdown_extensions": list(EXTENSIONS),
         "extra_css": ["assets/kb.css"],
         "extra_javascript": ["assets/kb.js"],
         "hooks": [str(Path(__file__).with_name("site_hook.py"))],
@@ -151,28 +157,25 @@ def _config(base: Base, site: Site, docs: Path, out: Path) -> str:
             "table_label": site.say("table"),
             "task_label": site.say("task"),
             "alternate": [
-                {
-                    "name": "中文",
-                    "lang": "zh",
-                    "link": up if main == "zh" else f"{up}zh/" if not here else "./",
-                },
-                {
-                    "name": "English",
-                    "lang": "en",
-                    "link": up if main == "en" else f"{up}en/" if not here else "./",
-                },
+                _alternate("中文", "zh", site, base.settings.language),
+                _alternate("English", "en", site, base.settings.language),
             ],
         },
         "nav": site.nav,
         "not_in_nav": "*",
         "validation": {"links": {"not_found": "ignore", "anchors": "ignore", "unrecognized_links": "ignore"}},
     }
-    text: str = yaml.safe_dump(value, allow_unicode=True, sort_keys=False)
-    return text.replace("SLUGIFY", "!!python/object/apply:pymdownx.slugs.slugify {kwds: {case: lower}}")
+    return str(yaml.safe_dump(value, allow_unicode=True, sort_keys=False))
 
 
-def _run_mkdocs(configs: list[Path]) -> None:
-    """Run mkdocs once for each language, side by side."""
+def _alternate(name: str, language: str, site: Site, own: str) -> dict[str, str]:
+    """One entry of the theme's language menu; addresses are relative to this language's root."""
+    link = "./" if language == site.language else f"{site.above}{'' if language == own else language + '/'}"
+    return {"name": name, "lang": language, "link": link}
+
+
+def _run_mkdocs(config: Path) -> None:
+    """Turn the pages of one language into HTML, in a process with nothing of ours in its environment."""
     kept = {"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "PYTHONPATH", "VIRTUAL_ENV"}
     environ = {key: value for key, value in os.environ.items() if key in kept}
     environ |= {
@@ -181,26 +184,8 @@ def _run_mkdocs(configs: list[Path]) -> None:
         "NO_MKDOCS_2_WARNING": "1",
         "PYTHONUTF8": "1",
     }
-    with ThreadPoolExecutor(len(configs)) as pool:
-        for done in pool.map(lambda config: _mkdocs(config, environ), configs):
-            if done.returncode == 0:
-                continue
-            said = done.stderr.strip()
-            if "No module named mkdocs" in said or "Unrecognised theme name: 'material'" in said:
-                raise CannotRun(
-                    "kb site: not built",
-                    cause=MATERIAL_NEEDED,
-                    remedy="install the extra: pip install 'kb[site]'",
-                )
-            raise KbError(
-                "kb site: mkdocs failed", cause=said[-2000:] or "it said nothing", remedy="report this"
-            )
-
-
-def _mkdocs(config: Path, environ: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--config-file", str(config)]
-    return subprocess.run(
-        command,
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--config-file", str(config)],
         env=environ,
         cwd=config.parent,
         capture_output=True,
@@ -208,6 +193,14 @@ def _mkdocs(config: Path, environ: dict[str, str]) -> subprocess.CompletedProces
         check=False,
         timeout=BUILD_TIMEOUT_S,
     )
+    if done.returncode == 0:
+        return
+    said = done.stderr.strip()
+    if "No module named mkdocs" in said or "Unrecognised theme name: 'material'" in said:
+        raise CannotRun(
+            "kb site: not built", cause=MATERIAL_NEEDED, remedy="install the extra: pip install 'kb[site]'"
+        )
+    raise KbError("kb site: mkdocs failed", cause=said[-2000:] or "it said nothing", remedy="report this")
 
 
 def serve_site(folder: Path, port: int) -> None:

@@ -1,177 +1,122 @@
-"""Everything one language of the site consists of, as bytes by path: pages, figures, feeds, JSON, search index."""
+"""Everything one language of the site consists of, as bytes by path: pages, figures, and the doors beside them."""
 
 from __future__ import annotations
 
-import datetime as dt
-import json
-import re
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from kb.draft import list_drafts
 from kb.files import read_bytes
-from kb.model import Item, Text, Topic
-from kb.publish.api import api_files, claim_row, stale_causes
-from kb.publish.entries import Pair, anchor_of, system_slug
+from kb.model import Text
+from kb.publish.entries import Pair, system_slug
 from kb.publish.escape import one_line
-from kb.publish.feed import Entry, atom, json_feed, llms_text, newest, verdict_entries
-from kb.publish.inputs import load_records, page_files, waiting_names
-from kb.publish.page import Records, newest_items, system_of
-from kb.publish.pages import all_pages, shown_pairs
+from kb.publish.inputs import page_files, waiting_names
+from kb.publish.page import Records, system_of
+from kb.publish.pages import all_pages
+from kb.publish.site_doors import doors
+from kb.publish.site_model import Shown, Site
 from kb.publish.site_pages import Listed, claims_page, gone_page, home_page, list_page, search_page
-from kb.publish.stage import holds_html, to_site, without_blocks, without_markers
-from kb.publish.words import pick, say
-from kb.search import plain
+from kb.publish.stage import heading_of, holds_html, read_page, to_site, without_own_markers
+from kb.publish.words import say
 from kb.store import MAX_PAGE_BYTES, Base
 
 MENU = 60
 """Pages a menu lists; with more, only their list is linked."""
-ENTRY_CHARS = 20_000
-"""Characters of one page that can be searched."""
-FIXED = {
-    "index.md",
-    "topics/index.md",
-    "guides/index.md",
-    "systems/index.md",
-    "claims/index.md",
-    "search/index.md",
-}
-"""Pages the site makes itself."""
 
 
-@dataclass
-class Site:
-    """One language of the site."""
-
-    language: str
-    title: str
-    pages: dict[str, bytes] = field(default_factory=dict)
-    """Markdown by path below the site's root."""
-    raw: list[str] = field(default_factory=list)
-    """Pages that hold HTML of a person."""
-    assets: dict[str, bytes] = field(default_factory=dict)
-    """Copied as they are: figures, style, script."""
-    beside: dict[str, bytes] = field(default_factory=dict)
-    """Written after the pages: feeds, JSON, Markdown twins."""
-    nav: list[Any] = field(default_factory=list)
-    """mkdocs' menu."""
-
-    def say(self, key: str) -> str:
-        """A set phrase in the site's language."""
-        return say(key, self.language)
-
-
-def make_site(base: Base, language: str, root: str, today: dt.date) -> Site:
+def make_site(base: Base, shown: Shown, language: str, root: str) -> Site:
     """Gather one language of the site.
 
     Args:
         base: The knowledge base.
+        shown: From `gather`.
         language: The base's own language shows the pages people own; the other one is generated from the records.
         root: Address of the site with a final slash, or empty for relative links.
-        today: Day by which product states expire.
     """
-    records = load_records(base)
-    pairs = shown_pairs(records)
-    site = Site(language, one_line(base.settings.title) or "kb")
-    titles = _staged_pages(base, records, site)
-    known = {item.id: item for item in newest_items(records.items, records.items)}
-    _made_pages(site, records, pairs, titles, known, today)
-    _assets(base, site, records)
-    site.beside = _doors(base, site, records, pairs, titles, known, root, today)
-    site.nav = _nav(site, records, titles)
+    site = Site(language, one_line(base.settings.title) or "kb", is_own=language == base.settings.language)
+    if site.is_own:
+        _read_pages(base, site)
+    else:
+        _generate_pages(shown.records, site)
+    twins = dict(site.pages)
+    _made_pages(site, shown)
+    _assets(base, site, shown.records)
+    site.beside = {**doors(base, site, shown, root), **twins}
+    site.nav = _nav(site, shown.records)
     return site
 
 
-def _staged_pages(base: Base, records: Records, site: Site) -> dict[str, Text]:
-    """Stage every page; path → title."""
-    titles: dict[str, Text] = {}
-    if site.language == base.settings.language:
-        held = waiting_names(base)
-        for path in page_files(base):
-            name = path.relative_to(base.root / "published").as_posix()
-            data = read_bytes(path, limit=MAX_PAGE_BYTES)
-            _stage(site, name, data, held)
-            titles[name] = Text(zh=_heading(data) or name)
-        for name in _withdrawn(base):
-            site.pages[name] = gone_page(name, site.language).encode()
-    else:
-        for page in all_pages(records, site.language):
-            text = page.render(page.blocks) + f"\n---\n\n*{say('machine-note', site.language)}*\n".encode()
-            _stage(site, f"{page.path}/index.md", text, frozenset())
-            titles[f"{page.path}/index.md"] = page.title
-    return titles
+def _read_pages(base: Base, site: Site) -> None:
+    """Stage the pages of the base, and a notice where an accepted draft stood that was withdrawn."""
+    held = waiting_names(base)
+    for path in page_files(base):
+        name = path.relative_to(base.root / "published").as_posix()
+        page = read_page(read_bytes(path, limit=MAX_PAGE_BYTES), held, site.language)
+        site.people[name] = page.people
+        site.titles[name] = Text(zh=heading_of(page.text) or name)
+        _stage(site, name, page.text)
+    for name in _withdrawn(base, site.pages):
+        site.pages[name] = gone_page(name, site.language).encode()
 
 
-def _stage(site: Site, name: str, data: bytes, held: frozenset[str]) -> None:
-    text = without_markers(data, held, site.language)
+def _generate_pages(records: Records, site: Site) -> None:
+    note = f"\n---\n\n*{site.say('machine-note')}*\n"
+    for page in all_pages(records, site.language):
+        name = f"{page.path}/index.md"
+        site.titles[name] = page.title
+        _stage(site, name, without_own_markers(page.render(page.blocks)) + note)
+
+
+def _stage(site: Site, name: str, text: str) -> None:
     if holds_html(text):
         site.raw.append(name)
-    site.pages[name] = to_site(text, name.rpartition("/")[0]).encode()
+    site.pages[name] = to_site(text, name.rpartition("/")[0], site.above).encode()
 
 
-def _heading(data: bytes) -> str:
-    found = re.search(r"^#[ \t]+(.+?)[ \t#]*$", data.decode("utf-8", "replace"), re.MULTILINE)
-    return one_line(found[1]) if found else ""
-
-
-def _withdrawn(base: Base) -> list[str]:
-    """Addresses of accepted drafts that were published once and are not any more."""
-    standing = {draft.id for draft in list_drafts(base) if draft.stage == "published"}
+def _withdrawn(base: Base, standing: Mapping[str, bytes]) -> list[str]:
+    """Addresses of accepted drafts that were published once and are not any more; none that another page has."""
+    here = {draft.id for draft in list_drafts(base) if draft.stage == "published"}
     gone = {
-        entry.target.partition("#")[0]
+        entry.target.replace("#", "-")
         for entry in base.log()
         if entry.act == "move" and entry.from_ == "published"
     }
-    return sorted(f"drafts/{name.partition('/')[2]}.md" for name in gone - standing)
+    places = (f"drafts/{name}.md" for draft in gone - here for name in (draft.partition("/")[2], draft))
+    return sorted(place for place in places if place not in standing)
 
 
-def _shown_on(records: Records, topic: Topic) -> list[Pair]:
-    return [records.pairs[claim.id] for claim in records.claims_of(topic) if claim.id in records.pairs]
-
-
-def _listed(records: Records, pairs: list[Pair], titles: dict[str, Text]) -> dict[str, list[Listed]]:
+def _listed(shown: Shown, titles: Mapping[str, Text]) -> dict[str, list[Listed]]:
     """Topics, guides and systems that have a page, with their verdicts."""
-
-    def one(path: str, title: Text, mine: list[Pair]) -> list[Listed]:
-        counts = Counter(verdict.verdict for _, verdict in mine)
-        return [Listed(path, title, counts)] if f"{path}/index.md" in titles else []
-
+    records = shown.records
     by_system: dict[str, list[Pair]] = {}
-    for pair in pairs:
+    for pair in shown.pairs:
         by_system.setdefault(system_of(pair[0]), []).append(pair)
-    by_topic = {path: _shown_on(records, topic) for path, topic in records.topics.items()}
-    return {
-        "topics": [
-            x for path, topic in records.topics.items() for x in one(path, topic.title, by_topic[path])
-        ],
-        "guides": [
-            x for path, guide in records.guides.items() for x in one(f"guides/{path}", guide.title, [])
-        ],
+    found: dict[str, list[tuple[str, Text, list[Pair]]]] = {
+        "topics": [(path, topic.title, shown.pairs_of(topic)) for path, topic in records.topics.items()],
+        "guides": [(f"guides/{path}", guide.title, []) for path, guide in records.guides.items()],
         "systems": [
-            x
-            for name, mine in sorted(by_system.items())
-            for x in one(f"systems/{system_slug(name)}", Text(en=name), mine)
+            (f"systems/{system_slug(name)}", Text(en=name), mine) for name, mine in sorted(by_system.items())
         ],
+    }
+    return {
+        key: [
+            Listed(path, title, Counter(verdict.verdict for _, verdict in mine))
+            for path, title, mine in pages
+            if f"{path}/index.md" in titles
+        ]
+        for key, pages in found.items()
     }
 
 
-def _made_pages(
-    site: Site,
-    records: Records,
-    pairs: list[Pair],
-    titles: dict[str, Text],
-    known: dict[str, Item],
-    today: dt.date,
-) -> None:
-    listed = _listed(records, pairs, titles)
+def _made_pages(site: Site, shown: Shown) -> None:
+    listed = _listed(shown, site.titles)
     language = site.language
-    rows = [claim_row(claim, verdict, stale_causes(claim, known, today)) for claim, verdict in pairs]
-    topics = {path: topic.title for path, topic in records.topics.items()}
+    topics = {path: topic.title for path, topic in shown.records.topics.items()}
     made = {
-        "index.md": home_page(site.title, pairs, listed["topics"][:MENU], listed["guides"][:MENU], language),
-        "claims/index.md": claims_page(rows, pairs, topics, language),
+        "index.md": home_page(site, shown.pairs, listed["topics"][:MENU], listed["guides"][:MENU]),
+        "claims/index.md": claims_page(shown.pairs, shown.stale, topics, language),
         "search/index.md": search_page(language),
     }
     for key, found in listed.items():
@@ -186,77 +131,15 @@ def _assets(base: Base, site: Site, records: Records) -> None:
         for suffix in ("svg", "json"):
             path = base.figure_path(figure.repro, figure.name, suffix)
             if path.is_file():
-                site.assets[f"figures/{figure.repro}/{figure.name}.{suffix}"] = read_bytes(
-                    path, limit=MAX_PAGE_BYTES
-                )
+                name = f"figures/{figure.repro}/{figure.name}.{suffix}"
+                site.assets[name] = read_bytes(path, limit=MAX_PAGE_BYTES)
     for name in ("kb.css", "kb.js"):
         site.assets[f"assets/{name}"] = (Path(__file__).parent / "assets" / name).read_bytes()
 
 
-def _doors(
-    base: Base, site: Site, records: Records, pairs: list[Pair], titles: dict[str, Text], known: dict[str, Item],
-    root: str, today: dt.date,
-) -> dict[str, bytes]:  # fmt: skip
-    """Feeds, JSON, ``llms.txt``, Markdown twins, samples and the search index."""
-    entries = newest([*verdict_entries(pairs, site.language), *_draft_entries(base)])
-    listed = sorted(
-        (path.removesuffix("/index.md"), title)
-        for path, title in titles.items()
-        if path.endswith("/index.md")
-    )
-    shown = [
-        (topic, [claim.id for claim, _ in _shown_on(records, topic)]) for topic in records.topics.values()
-    ]
-    files = {
-        "feed.xml": atom(site.title, entries, root),
-        "feed.json": json_feed(site.title, entries, root),
-        "llms.txt": llms_text(site.title, listed, root),
-        "search/index.json": _search_index(base, site, pairs, titles),
-        **api_files(pairs, shown, known, today),
-        **{path: data for path, data in site.pages.items() if path not in FIXED},
-    }
-    for repro in sorted({verdict.repro for _, verdict in pairs if re.fullmatch(r"[\w-]+", verdict.repro)}):
-        taken = [measurement.to_json() for measurement in base.measurements(repro)]
-        files[f"api/measurements/{repro}.json"] = (json.dumps(taken, ensure_ascii=False) + "\n").encode()
-    return files
+def _nav(site: Site, records: Records) -> list[Any]:
+    titles = site.titles
 
-
-def _draft_entries(base: Base) -> list[Entry]:
-    """Accepted drafts; publishing one again is another entry, so an id is never used twice."""
-    times = Counter(e.target for e in base.log() if e.act == "move" and e.to == "published")
-    found = []
-    for draft in list_drafts(base):
-        if draft.stage == "published":
-            title = _heading(read_bytes(draft.path, limit=MAX_PAGE_BYTES)) or draft.id
-            day = re.search(r"\d{4}-\d{2}-\d{2}", draft.id)
-            name = f"tag:kb,2026:draft/{draft.id}/{times[draft.id]}"
-            url = f"drafts/{draft.path.stem}/"
-            found.append(Entry(name, title, url, draft.id, day[0] if day else "1970-01-01", ("draft",)))
-    return found
-
-
-def _search_index(base: Base, site: Site, pairs: list[Pair], titles: dict[str, Text]) -> bytes:
-    """What the site's own search looks through: people's text of every page, and every claim."""
-    entries: list[dict[str, str]] = []
-    for path, title in titles.items():
-        source = base.root / "published" / path
-        own = site.language == base.settings.language
-        text = without_blocks(read_bytes(source, limit=MAX_PAGE_BYTES)) if own else ""
-        is_draft = path.startswith("drafts/")
-        url = path.removesuffix(".md") + "/" if is_draft else path.removesuffix("index.md")
-        body = one_line(plain(text), ENTRY_CHARS)
-        entries.append({"k": "page", "t": pick(title, site.language), "u": url, "x": body})
-    for claim, verdict in pairs:
-        body = " ".join([pick(claim.statement, "en"), claim.item, claim.quote, *claim.conditions.values()])
-        url = f"systems/{system_slug(system_of(claim))}/#{anchor_of(claim.id)}"
-        name = f"{claim.id} {pick(claim.statement, site.language)}"
-        entries.append(
-            {"k": "claim", "t": one_line(name), "u": url, "x": one_line(f"{body} {verdict.verdict}")}
-        )
-    return (json.dumps(entries, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
-
-
-def _nav(site: Site, records: Records, titles: dict[str, Text]) -> list[Any]:
     def section(key: str, paths: list[str]) -> dict[str, Any]:
         shown = [f"{path}/index.md" for path in paths if f"{path}/index.md" in titles]
         return {site.say(key): [f"{key}/index.md", *(shown if len(shown) <= MENU else [])]}

@@ -1,30 +1,40 @@
-"""What mkdocs calls for each page: hostile HTML goes, wide tables scroll by keyboard too. Loaded by the site's config."""
+"""What mkdocs calls for each page: kb's own rendering takes the place of its Markdown. Loaded by the site's config."""
 
 from __future__ import annotations
 
-import re
+from html import escape
 from typing import Any
 
+from mkdocs.structure.toc import get_toc
+
 from kb.publish.sanitise import sanitise
+from kb.publish.site_html import to_html
 
 
-def on_page_content(html: str, page: Any, config: Any, **_: Any) -> str:
-    """Make a page's HTML safe and its tables reachable.
+def on_env(env: Any, **_: Any) -> Any:
+    """Trust that the theme's templates stay as they are while a site is built: they are not looked at for each page."""
+    env.auto_reload = False
+    return env
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
+    """Render a page; mkdocs is left nothing to render.
 
     Args:
-        html: What Markdown became.
+        markdown: The staged page.
         page: mkdocs' page.
         config: mkdocs' settings; ``extra.raw`` names the pages that hold HTML of a person.
     """
-    if page.file.src_uri in config.extra["raw"]:
-        html = sanitise(html)
-    label = config.extra["table_label"]
-    html = html.replace(
-        "<table>", f'<div class="kb-scroll" tabindex="0" role="group" aria-label="{label}"><table class="kb">'
-    )
-    html = re.sub(r"</table>(?!</div>)", "</table></div>", html)
-    # a task list's boxes show a state; a reader cannot change it, and a screen reader must hear what they are for
-    return html.replace(
-        '<input type="checkbox" disabled',
-        f'<input type="checkbox" aria-label="{config.extra["task_label"]}" disabled',
-    )
+    extra = config.extra
+    made = to_html(markdown, page.file.src_uri, extra["table_label"], extra["task_label"])
+    if page.file.src_uri in extra["raw"]:
+        made.body = sanitise(made.body)
+    page.meta["title"] = escape(made.title)  # the theme prints it as HTML
+    page.kb_html = made
+    return ""
+
+
+def on_page_content(_html: str, page: Any, **_: Any) -> str:
+    """Put the rendering and its headings where mkdocs would have put its own."""
+    page.toc = get_toc(page.kb_html.headings)
+    return str(page.kb_html.body)

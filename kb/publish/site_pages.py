@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kb.model import Level, Outcome, Text
+from kb.model import Claim, Level, Outcome, Text, Verdict
 from kb.publish.entries import Pair, anchor_of, finding_of, system_slug
 from kb.publish.escape import Safe, code, markdown, path_link
 from kb.publish.numbers import measured, stated
 from kb.publish.page import system_of
 from kb.publish.render import fill, summary_lines
+from kb.publish.site_model import Site
 from kb.publish.stage import badge
-from kb.publish.words import LEVELS, OUTCOMES, pick, say
+from kb.publish.words import CAUSES, LEVELS, OUTCOMES, pick, say
 
 LATEST = 10
 """Verdicts on the home page."""
@@ -41,15 +42,15 @@ def _line(one: Listed, up: str, language: str) -> Safe:
     return Safe(f"{name} {found}".rstrip())
 
 
-def home_page(
-    title: str, pairs: Sequence[Pair], topics: Sequence[Listed], guides: Sequence[Listed], language: str
-) -> str:
+def home_page(site: Site, pairs: Sequence[Pair], topics: Sequence[Listed], guides: Sequence[Listed]) -> str:
     """What the base is, its topics and guides, the newest verdicts, the other doors."""
+    language = site.language
     judged = sorted((p for p in pairs if p[1].at), key=lambda p: (p[1].at, p[0].id), reverse=True)
     return fill(
         "site_home.md.j2",
         language,
-        title=title,
+        title=site.title,
+        above=Safe(site.above),
         summary=summary_lines([verdict for _, verdict in pairs], language),
         topics=[_line(one, "", language) for one in topics],
         guides=[_line(one, "", language) for one in guides],
@@ -75,36 +76,39 @@ def search_page(language: str) -> str:
 
 
 def claims_page(
-    rows: Sequence[dict[str, Any]], pairs: Sequence[Pair], topics: dict[str, Text], language: str
+    pairs: Sequence[Pair], stale: Mapping[str, Sequence[str]], topics: Mapping[str, Text], language: str
 ) -> str:
     """Every claim in one table that can be filtered; without a script it is the whole table.
 
     Args:
-        rows: `kb.publish.api.claim_row` of each of ``pairs``.
         pairs: Claims with their verdicts.
+        stale: Claim → why its verdict no longer follows.
         topics: Path of a topic → its title.
         language: Of labels.
     """
+    head = [say(key, language) for key in ("claim", "stated", "ours", "verdict", "level", "date", "stale")]
     return fill(
         "site_ledger.md.j2",
         language,
-        fields=_fields(rows, topics, language),
-        head=[say(k, language) for k in ("claim", "stated", "ours", "verdict", "level", "date", "stale")],
+        fields=_fields(pairs, topics, language),
+        head=head,
         rows=[
             {
                 "verdict": Safe(verdict.verdict.value),
                 "level": Safe(verdict.level.value if verdict.level else "none"),
                 "system": Safe(system_slug(system_of(claim))),
                 "topics": Safe(" ".join(topic for topic in claim.topics if topic in topics)),
-                "stale": Safe(" ".join(row["stale"])),
-                "cells": _cells(claim, verdict, row["stale"], language),
+                "stale": Safe(" ".join(stale.get(claim.id, ()))),
+                "cells": list(
+                    zip(head, _cells(claim, verdict, stale.get(claim.id, ()), language), strict=True)
+                ),
             }
-            for row, (claim, verdict) in zip(rows, pairs, strict=True)
+            for claim, verdict in pairs
         ],
     )
 
 
-def _cells(claim: Any, verdict: Any, causes: list[str], language: str) -> list[Safe]:
+def _cells(claim: Claim, verdict: Verdict, causes: Sequence[str], language: str) -> list[Safe]:
     url = f"../systems/{system_slug(system_of(claim))}/#{anchor_of(claim.id)}"
     name = f'<a href="{url}"><code>{claim.id}</code></a> {markdown(pick(claim.statement, language))}'
     return [
@@ -114,18 +118,20 @@ def _cells(claim: Any, verdict: Any, causes: list[str], language: str) -> list[S
         Safe(badge(verdict.verdict, pick(OUTCOMES[verdict.verdict], language))),
         markdown(pick(LEVELS[verdict.level], language) if verdict.level else "—"),
         markdown(verdict.at[:10] or "—"),
-        markdown("、".join(say(f"stale-{cause}", language) for cause in causes)),
+        markdown(
+            ("、" if language == "zh" else ", ").join(pick(CAUSES[cause], language) for cause in causes)
+        ),
     ]
 
 
-def _fields(rows: Sequence[dict[str, Any]], topics: dict[str, Text], language: str) -> list[dict[str, Any]]:
-    systems = sorted({system_slug(row["system"]) for row in rows})
+def _fields(pairs: Sequence[Pair], topics: Mapping[str, Text], language: str) -> list[dict[str, Any]]:
+    systems = sorted({system_slug(system_of(claim)) for claim, _ in pairs})
     choices: list[tuple[str, str, list[tuple[str, str]]]] = [
         ("verdict", "verdict", [(o.value, pick(OUTCOMES[o], language)) for o in Outcome]),
         ("level", "level", [(level.value, pick(LEVELS[level], language)) for level in Level]),
         ("system", "system", [(system, system) for system in systems]),
         ("topic", "topic", [(path, pick(title, language) or path) for path, title in topics.items()]),
-        ("stale", "stale", [(cause, say(f"stale-{cause}", language)) for cause in ("source", "expired")]),
+        ("stale", "stale", [(cause, pick(text, language)) for cause, text in CAUSES.items()]),
     ]
     return [
         {

@@ -41,6 +41,17 @@ LIMITS: dict[Level, Text] = {
 }
 """What each level of evidence does not show."""
 
+CAUSES: dict[str, Text] = {
+    "source": Text(zh="出处有新版本", en="source has changed"),
+    "claim": Text(zh="论断改过", en="claim was edited"),
+    "rule": Text(zh="判定规则改过", en="rule was edited"),
+    "code": Text(zh="复现代码改过", en="code has changed"),
+    "inputs": Text(zh="输入数据改过", en="inputs have changed"),
+    "environment": Text(zh="运行环境已变", en="environment has changed"),
+    "age": Text(zh="已过有效期", en="out of date"),
+}
+"""Why a verdict is stale: the causes of `kb stale`."""
+
 PHRASES: dict[str, Text] = {
     "claim": Text(zh="论断", en="Claim"),
     "stated": Text(zh="出处的数字", en="Source says"),
@@ -100,8 +111,6 @@ PHRASES: dict[str, Text] = {
     "words": Text(zh="包含文字", en="contains"),
     "topic": Text(zh="主题", en="Topic"),
     "stale": Text(zh="陈旧原因", en="Stale because"),
-    "stale-source": Text(zh="出处有新版本", en="source version"),
-    "stale-expired": Text(zh="已过有效期", en="expired"),
     "table": Text(zh="表格，可左右滚动", en="table, scrolls sideways"),
     "task": Text(zh="待核对", en="to check"),
     "gone": Text(zh="此页已撤回", en="This page was withdrawn"),

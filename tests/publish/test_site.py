@@ -11,8 +11,9 @@ import pytest
 
 from kb.publish.feed import Entry, atom, json_feed
 from kb.publish.sanitise import sanitise
-from kb.publish.site_content import Site, make_site
-from kb.publish.stage import holds_html, to_site, without_markers
+from kb.publish.site_content import make_site
+from kb.publish.site_model import Site, gather
+from kb.publish.stage import holds_html, read_page, to_site
 from tests.publish.payloads import PAYLOADS
 from tests.publish.test_escape import hostile_base, read
 
@@ -27,9 +28,9 @@ def tree(folder) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
-def content(shelf, root: str = "") -> Site:
+def content(shelf, root: str = "", stale=None) -> Site:
     """What the site's Chinese half is made of, without turning it into HTML."""
-    return make_site(shelf.base, "zh", root, dt.date(2026, 7, 2))
+    return make_site(shelf.base, gather(shelf.base, dt.date(2026, 7, 2), stale or {}), "zh", root)
 
 
 def test_only_published_records_appear_twice_the_same_and_a_held_block_says_so(shelf, tmp_path):
@@ -215,7 +216,8 @@ def test_html_of_a_person_keeps_its_text_and_loses_what_acts(html, safe):
         ('<a id="evict-14400"></a>\n\n[x](<https://a.example/>)\n', False),
         ("a < b and 3 <4\n", False),
         ("<b>x</b>", True),
-        ("<!-- note --> text", False),
+        ("<!-- note --> text", True),
+        ("<!--> <script>alert(1)</script> -->", True),
         ("</div>", True),
     ],
 )
@@ -233,8 +235,9 @@ def test_links_out_of_the_pages_are_led_to_the_site():
 
 def test_front_matter_and_markers_do_not_reach_the_site():
     page = b"\xef\xbb\xbf---\r\ntemplate: evil.html\r\n---\r\n# a\r\n<!-- kb:begin x/y v=1 run=a sum=b -->\r\nz\r\n<!-- kb:end x/y -->\r\n"
-    assert without_markers(page, [], "zh") == "# a\nz\n"
-    assert "等人决定" in without_markers(page, ["x/y"], "zh")
+    plain = read_page(page, [], "zh")
+    assert (plain.text, plain.people) == ("# a\nz\n", "# a\n")
+    assert "等人决定" in read_page(page, ["x/y"], "zh").text
 
 
 def test_an_empty_feed_is_valid():
