@@ -11,7 +11,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,11 +58,15 @@ def build_site(
         CannotRun: mkdocs-material is not installed.
     """
     _refuse_foreign(folder)
-    work = base.cache / "site"
-    shutil.rmtree(work, ignore_errors=True)
+    base.scratch.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="site-", dir=base.scratch) as work:
+        return _build(base, folder, Path(work), address, stale or {})
+
+
+def _build(base: Base, folder: Path, work: Path, address: str, stale: Mapping[str, Iterable[str]]) -> Built:
     out = work / "out"
     root = address.rstrip("/") + "/" if address else ""
-    shown = gather(base, clock.now().date(), stale or {})
+    shown = gather(base, clock.now().date(), stale)
     num_pages = 0
     with ThreadPoolExecutor(len(LANGUAGES)) as pool:
         running = []
@@ -78,7 +83,6 @@ def build_site(
     shutil.rmtree(folder, ignore_errors=True)
     folder.parent.mkdir(parents=True, exist_ok=True)
     shutil.move(out, folder)
-    shutil.rmtree(work)
     return Built(
         folder,
         num_pages,
@@ -203,12 +207,29 @@ def _run_mkdocs(config: Path) -> None:
     raise KbError("kb site: mkdocs failed", cause=said[-2000:] or "it said nothing", remedy="report this")
 
 
-def serve_site(folder: Path, port: int) -> None:
-    """Serve a built site on this machine only, until it is interrupted."""
+def serve_site(folder: Path, port: int, ready: Callable[[str], None]) -> None:
+    """Serve a built site on this machine only, until it is interrupted.
+
+    Args:
+        folder: From `build_site`.
+        port: 0 takes a free one.
+        ready: Told the address once it answers.
+
+    Raises:
+        CannotRun: The port is taken.
+    """
     from functools import partial
     from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
-    with ThreadingHTTPServer(
-        ("127.0.0.1", port), partial(SimpleHTTPRequestHandler, directory=folder)
-    ) as server:
+    try:
+        server = ThreadingHTTPServer(("127.0.0.1", port), partial(SimpleHTTPRequestHandler, directory=folder))
+    except OSError as error:
+        raise CannotRun(
+            f"kb site serve: port {port} cannot be used",
+            cause=error.strerror or str(error),
+            remedy="give another one; 0 takes a free one",
+            next_command="kb site serve --port 0",
+        ) from error
+    with server:
+        ready(f"http://127.0.0.1:{server.server_port}/")
         server.serve_forever()

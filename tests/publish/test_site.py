@@ -6,6 +6,7 @@ import datetime as dt
 import json
 import re
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import pytest
 
@@ -94,6 +95,25 @@ def test_a_folder_of_somebody_else_is_not_replaced(shelf, tmp_path, capsys):
     assert (tmp_path / "mine/letter.txt").read_text() == "dear"
 
 
+def test_serving_says_where_and_a_taken_port_is_an_answer(shelf, tmp_path):
+    """Only this machine can ask; port 0 is the free one that was taken."""
+    import threading
+    import urllib.request
+    from queue import Queue
+
+    from kb.errors import CannotRun
+    from kb.publish.site import serve_site
+
+    (tmp_path / "index.html").write_text("hello")
+    told: Queue[str] = Queue()
+    threading.Thread(target=serve_site, args=(tmp_path, 0, told.put), daemon=True).start()
+    url = told.get(timeout=30)
+    assert urllib.request.urlopen(url, timeout=30).read() == b"hello"
+    port = int(url.rstrip("/").rpartition(":")[2])
+    with pytest.raises(CannotRun, match="cannot be used"):
+        serve_site(tmp_path, port, told.put)
+
+
 def test_a_site_of_payloads_is_inert(shelf, tmp_path):
     """All payloads at once, each as a claim of its own, plus HTML that somebody wrote into a page."""
     hostile_base(shelf, PAYLOADS[3] + PAYLOADS[14], with_figure=True)
@@ -163,6 +183,33 @@ def test_doors_are_described_by_schemas_and_name_what_is_untrusted(shelf):
     assert "inference/kvcache/index.md" in twins
     assert all(path in files for path in twins)
     assert "untrusted" in llms
+
+
+def test_the_claims_page_filters_by_every_cause_that_kb_stale_knows(shelf, capsys):
+    from kb.cli.verbs.site import _stale
+    from kb.publish.words import CAUSES
+
+    shelf.claim("eai/compaction", version="1", valid_until="2026-07-01")
+    shelf.item(version="2")
+    assert shelf.kb("stale", "--json") == 1
+    known = {(one["claim"], one["cause"]) for one in json.loads(capsys.readouterr().out)}
+    assert {cause for _, cause in known} >= {"code", "environment"}
+    site = content(shelf, stale=_stale(shelf.base))
+    rows = re.findall(r'data-stale="([^"]*)".*?<code>([^<]*)</code>', site.pages["claims/index.md"].decode())
+    shown = {(claim, cause) for causes, claim in rows for cause in causes.split()}
+    untested = {("eai/compaction", "source"), ("eai/compaction", "age")}
+    assert shown == known | untested, "what kb stale says, and what a claim shows that nobody has judged"
+    offered = re.findall(r'<option value="([^"]+)">', site.pages["claims/index.md"].decode())
+    assert set(CAUSES) <= set(offered)
+
+
+def test_every_cause_of_kb_stale_has_words(shelf):
+    """The causes are named where they are found; a new one must be named on the site too."""
+    from kb.publish.words import CAUSES
+    from kb.repro.harness import stale
+
+    named = set(re.findall(r'Stale\(\s*verdict\.claim,\s*"(\w+)"', Path(stale.__file__).read_text()))
+    assert named == set(CAUSES)
 
 
 def test_the_search_index_finds_the_middle_of_every_title(shelf):

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from kb.cli.shared import emit_json, json_option, note, open_base, say
+
+if TYPE_CHECKING:
+    from kb.store import Base
 
 
 @click.group()
@@ -36,7 +40,8 @@ def build(ctx: click.Context, folder: str, address: str, as_json: bool) -> None:
     from kb.publish.site import build_site
 
     base = open_base(ctx)
-    built = build_site(base, Path(folder).absolute() if folder else base.cache / "html", address=address)
+    place = Path(folder).absolute() if folder else base.cache / "html"
+    built = build_site(base, place, address=address, stale=_stale(base))
     if as_json:
         emit_json({"dir": str(built.folder), "pages": built.pages, "files": built.files})
     else:
@@ -61,6 +66,17 @@ def serve(ctx: click.Context, folder: str, port: int) -> None:
     from kb.publish.site import build_site, serve_site
 
     base = open_base(ctx)
-    built = build_site(base, Path(folder).absolute() if folder else base.cache / "html")
-    note(f"http://127.0.0.1:{port}/  (Ctrl-C ends it)")
-    serve_site(built.folder, port)
+    place = Path(folder).absolute() if folder else base.cache / "html"
+    built = build_site(base, place, stale=_stale(base))
+    serve_site(built.folder, port, lambda url: note(f"{url}  (Ctrl-C ends it)"))
+
+
+def _stale(base: Base) -> dict[str, list[str]]:
+    """Claim → causes that `kb stale` finds today."""
+    from kb import clock
+    from kb.repro.harness.stale import find_stale
+
+    causes: dict[str, list[str]] = {}
+    for one in find_stale(base, clock.now().date()):
+        causes.setdefault(one.claim, []).append(one.cause)
+    return causes
