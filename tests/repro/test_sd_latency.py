@@ -1,16 +1,36 @@
 """Speculation fades with load as Little's law says, and the stepping engine that shows it counts every step."""
 
+import datetime as dt
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kb.model import Level
 from kb.repro import sd_latency
+from kb.repro.harness.bench import Bench, Declared
 from kb.repro.harness.contract import Reproduction
-from kb.repro.sd_latency import DRAFTED, OUTPUT, PLAIN, break_even, cost_ratios, engine_ratios, speed_up
+from kb.repro.sd_latency import DRAFTED, OUTPUT, PLAIN, cost_ratios
+from kb.repro.sim import sd_roofline
+from kb.repro.sim.sd_law import break_even, engine_ratios, speed_up
 from kb.repro.sim.stepper import Engine, expected_tokens, fit, mean_latency, needed_steps
+from kb.store import Base
 
 UNIT: Reproduction = sd_latency
+BASE = Base(Path(__file__).parents[2] / "shared/research-kb")
+NOW = dt.datetime(2026, 7, 1, tzinfo=dt.UTC).isoformat()
+
+
+def bench():
+    words = dict.fromkeys(("rule", "code", "inputs", "env"), "-")
+    return Bench(Declared(repro="sd-latency", seed=0, level=Level.DERIVED, at=NOW, **words))
+
+
+def judged(name, taken):
+    [verdict] = sd_latency.judge([BASE.claims(["sd-latency"])[f"sd-latency/{name}"]], taken)
+    return verdict
 
 
 def step_by_step(engine, arrivals, steps):
@@ -111,3 +131,109 @@ def test_an_engine_that_adds_nothing_per_request_never_saturates():
     engine = Engine(fixed=0.01, each=0.0, prefill=0.0)
     latency = mean_latency(np.random.default_rng(1), engine, 50, 20, 500)
     assert latency == pytest.approx(engine.coefficients(20)[0], rel=0.03)
+
+
+def test_pooled_coefficients_come_back_where_the_cost_has_their_form():
+    """Latencies made by the fitted form itself: the six come back, and the seventh term cannot be told from them."""
+    true = (0.1, 0.009, 0.0004, 0.07, 0.0002, 0.00001)
+    curves = []
+    for rate in (0.5, 0.8, 0.95):
+        for length in (1, 3, 5, 10):
+            batch = np.linspace(1, 200, 40)
+            passes = sd_roofline.LENGTH / expected_tokens(rate, length)
+            per_pass = np.array([1, passes, passes * length])
+            latency = per_pass @ true[:3] + batch * (per_pass @ true[3:])
+            curves.append(sd_roofline.Curve(rate, length, batch, batch / latency, latency))
+    found = sd_roofline.fit_pooled(curves)
+    assert (*found.c1, *found.c2) == pytest.approx(true, rel=1e-6)
+    assert found.r2 == pytest.approx(1.0)
+    assert found.rank == 6
+
+
+def test_fitted_to_a_roofline_the_drafter_is_charged_for_verification():
+    taken = list(sd_latency.measure(sd_latency.Pooled(), bench()))
+    verdict = judged("effective-coeffs", taken)
+    assert verdict.verdict == "partly"
+    assert "6 of 7 coefficients" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("r2", "factor", "outcome"),
+    [
+        pytest.param(0.99, 1.2, "holds", id="predicts-and-tells-apart"),
+        pytest.param(0.99, 8.0, "partly", id="predicts-but-misattributes"),
+        pytest.param(0.5, 1.0, "contradicted", id="does-not-predict"),
+    ],
+)
+def test_the_verdict_on_the_coefficients_follows_the_fit(r2, factor, outcome):
+    case = sd_latency.Pooled()
+    values = {"fit_r2": r2, "factor": factor, "count": 6}
+    taken = [bench().record(metric, case, [value]) for metric, value in values.items()]
+    assert judged("effective-coeffs", taken).verdict == outcome
+
+
+@given(st.integers(1, 200), st.sampled_from([(4, 32), (8, 128), (2, 8)]))
+def test_coverage_grows_from_one_tokens_experts_towards_all(tokens, sizes):
+    chosen, experts = sizes
+    share = float(sd_roofline.coverage(np.array([tokens]), chosen, experts)[0])
+    assert chosen / experts - 1e-12 <= share < 1 or share == pytest.approx(1)
+
+
+def test_counted_coverage_is_the_formula_for_even_routing_and_less_for_uneven():
+    tokens = np.array([1.0, 4.0, 16.0, 32.0])
+    rng = np.random.default_rng(0)
+    even, uneven = (np.mean([sd_roofline.counted_coverage(rng, tokens, 4, 32, skew) for _ in range(8)], axis=0)
+                    for skew in (0.0, 1.0))  # fmt: skip
+    assert even == pytest.approx(sd_roofline.coverage(tokens, 4, 32), abs=0.02)
+    assert (uneven[1:] < even[1:] - 0.02).all()
+
+
+@pytest.mark.parametrize(
+    ("dense", "wide", "outcome"),
+    [
+        pytest.param(0.85, 0.99, "holds", id="lifted"),
+        pytest.param(0.98, 0.99, "partly", id="nothing-to-lift"),
+        pytest.param(0.85, 0.90, "contradicted", id="no-fit-either-way"),
+    ],
+)
+def test_the_verdict_on_coverage_follows_the_fits(dense, wide, outcome):
+    taken = []
+    for routing in sd_latency.ROUTINGS:
+        case = sd_latency.Mixture(model="gpt-oss-20b", pattern=routing)
+        taken.append(bench().record("fit_r2", case, [dense]))
+        taken.append(bench().record("fit_r2", case.model_copy(update={"form": "coverage"}), [wide]))
+    assert judged("moe-r2-gpt-oss-20b", taken).verdict == outcome
+    assert judged("moe-r2-qwen3-30b-a3b", taken).verdict == "untested"  # another model's curve says nothing
+
+
+@pytest.mark.parametrize(
+    ("factor", "outcome"), [(1.2, "inconclusive"), (0.2, "contradicted")], ids=["in-reach", "out-of-reach"]
+)
+def test_a_stated_speed_up_is_contradicted_only_out_of_reach(factor, outcome):
+    taken = [
+        bench().record("speed_up", sd_latency.LowLoad(acceptance_rate=a, draft_length=5), [factor * 3.5 * a])
+        for a in (0.5, 0.9)
+    ]
+    verdict = judged("low-load-speedup-8b", taken)
+    assert verdict.verdict == outcome
+    assert "acceptance" in verdict.reason or "at most" in verdict.reason
+
+
+def test_figures_are_drawn_from_the_records_in_both_languages():
+    taken = [
+        one
+        for case in sd_latency.cases({})
+        if isinstance(case, sd_latency.Ratios)
+        for one in sd_latency.measure(case, bench())
+    ]
+    for name, factor in (("plain", 1.0), ("drafted", 0.5)):
+        for load in (0.1, 0.3, 0.5):
+            latency = factor / (1 - load * (2 if name == "drafted" else 1) * 0.9)
+            taken.append(bench().record("e2e_latency", sd_latency.Load(name=name, load=load), [latency]))
+    by_load, by_length = sd_latency.figure(taken)
+    assert "from 1.80 at load 0.10 to 0.36 at 0.50" in by_load.title.en
+    assert "gone at load 0.36" in by_load.title.en
+    assert "points; least at draft lengths" in by_length.title.en
+    assert by_load.alt.zh
+    assert by_length.alt.zh
+    assert sd_latency.figure([]) == ()
