@@ -44,12 +44,13 @@ NAMES: dict[str, dict[str, str]] = {
         "preemptions": "sglang:num_retracted_requests_total",
     },
     "llama.cpp": {
-        "prompt_tokens": "llamacpp:prompt_tokens_total",
+        "computed_tokens": "llamacpp:prompt_tokens_total",
+        "hit_tokens": "llamacpp:prompt_tokens_cached_total",
         "output_tokens": "llamacpp:tokens_predicted_total",
         "steps": "llamacpp:n_decode_total",
     },
 }
-"""Engine → our name → its name. llama.cpp counts only the prompt tokens it computed."""
+"""Engine → our name → its name. llama.cpp counts computed and found prompt tokens apart."""
 PREFIX = {"vllm:": "vllm", "sglang:": "sglang", "llamacpp:": "llama.cpp"}
 
 

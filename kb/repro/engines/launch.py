@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -32,9 +33,13 @@ INSTALL = "python benchmarks/engines/install.py"
 READY_S = 240.0
 """A server that does not answer by then is given up: vLLM loads in 30 s on two idle cores."""
 ENDS_S = 20.0
-LOG_LINES = 3
+LOG_LINES = 2
+ERROR = re.compile(r"\b[A-Za-z]*Error: ")
+"""How Python names one; what a server logs after it are consequences."""
 LLAMA = Path(__file__).with_name("serve_llama.py")
 ALWAYS = ("--served-model-name", "smollm2", "--host", "127.0.0.1", "--enforce-eager", "--dtype", "bfloat16")
+TIED = 'exec 3<&0; (cat <&3 >/dev/null; kill -TERM -$$) & "$@" 3<&- & wait $!'
+"""Runs a command that ends with us, even if we are killed: then our end of the pipe closes, and `cat` with it."""
 OFFLINE = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
 
 
@@ -99,8 +104,8 @@ def serving(setup: Setup, url: str = "") -> Iterator[Serving]:
     port = free_port()
     with tempfile.TemporaryFile() as log:
         child = subprocess.Popen(
-            [*command, "--port", str(port)],
-            stdin=subprocess.DEVNULL,
+            ["sh", "-c", TIED, "sh", *command, "--port", str(port)],
+            stdin=subprocess.PIPE,
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
@@ -111,10 +116,10 @@ def serving(setup: Setup, url: str = "") -> Iterator[Serving]:
             problem = _wait_until_ready(endpoint, child)
             if problem:
                 log.seek(0)
-                said = log.read().decode("utf-8", "replace").strip().splitlines()[-LOG_LINES:]
+                said = first_errors(log.read().decode("utf-8", "replace").splitlines())
                 raise CannotRun(
                     f"{setup.engine}: not started",
-                    cause=f"{problem}; its last words: {' / '.join(said)[-400:]}",
+                    cause=f"{problem}; it said: {said}",
                     remedy=f"start it by hand to see all it says, or install it anew: {INSTALL} {setup.engine}",
                 )
             yield _asked(endpoint, own=True)
@@ -144,6 +149,13 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def first_errors(log: list[str]) -> str:
+    """What a log says went wrong: its first lines that name an error, else its last ones."""
+    lines = [line.strip() for line in log if line.strip()]
+    found = [line for line in lines if ERROR.search(line)][:LOG_LINES] or lines[-LOG_LINES:]
+    return " / ".join(line[-200:] for line in found) or "nothing"
 
 
 def _wait_until_ready(endpoint: Endpoint, child: subprocess.Popen[bytes]) -> str:
