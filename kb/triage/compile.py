@@ -6,15 +6,16 @@ import datetime as dt
 import sqlite3
 import zoneinfo
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from kb.clock import stamp
 from kb.draft import list_drafts
 from kb.model import Assessment, Draft, Item, Topic
 from kb.store import Base
+from kb.triage.decide import read
 from kb.triage.draft import MAX_SHOWN, Chosen, Note, Scope, compose
-from kb.triage.known import add_assessment, body_of, day_of
+from kb.triage.known import add_decided, as_decided, day_of
 from kb.triage.quotes import key_sentences
 from kb.triage.reading import Reading
 from kb.triage.relations import Relater
@@ -37,10 +38,26 @@ class DraftText:
 
 
 @dataclass
+class Below:
+    """What of a topic is in no draft."""
+
+    num: int = 0
+    best: list[tuple[str, str, bool]] = field(default_factory=list)
+    """(item, version, beyond the budget): as many as are shown."""
+
+    def add(self, name: str, version: str, *, is_beyond: bool) -> None:
+        """Count one, and keep it while there is room."""
+        self.num += 1
+        if len(self.best) < MAX_SHOWN:
+            self.best.append((name, version, is_beyond))
+
+
+@dataclass
 class Planned:
     """What a run will write."""
 
-    drafts: list[DraftText] = field(default_factory=list)
+    drafts: Iterable[DraftText] = ()
+    """Made one by one: what becomes of a decision is marked when its draft is."""
     updated: list[str] = field(default_factory=list)
     """Items of earlier drafts that have a newer version."""
     over_budget: int = 0
@@ -152,31 +169,29 @@ class Compiler:
 
     def _drafts(
         self, pool: Sequence[tuple[str, str, str]], beyond: Sequence[tuple[str, str, str]], scope: Scope
-    ) -> list[DraftText]:
+    ) -> Iterator[DraftText]:
         topics = self.base.topics()
         groups: dict[str, list[tuple[str, str]]] = {}
         for topic, name, version in pool:
             groups.setdefault(topic, []).append((name, version))
         order = [path for path in topics if path in groups] + sorted(set(groups) - set(topics))
-        drafts: list[DraftText] = []
+        below = self._below(order, beyond)
+        number = 0
         for path in order:
-            # what fell below and has no draft of its topic is listed in the first one: nothing is left out silently
-            below = self._below(path, beyond, others=set() if drafts else set(groups))
             for start in range(0, len(groups[path]), MAX_ENTRIES):
                 names = groups[path][start : start + MAX_ENTRIES]
                 is_last = start + MAX_ENTRIES >= len(groups[path])
-                made = self._draft(
-                    path, topics.get(path), names, below if is_last else ([], 0), scope, len(drafts)
+                yield self._draft(
+                    path, topics.get(path), names, below[path] if is_last else Below(), scope, number
                 )
-                drafts.append(made)
-        return drafts
+                number += 1
 
     def _draft(
         self,
         path: str,
         topic: Topic | None,
         names: Sequence[tuple[str, str]],
-        below: tuple[list[Chosen], int],
+        below: Below,
         scope: Scope,
         number: int,
     ) -> DraftText:
@@ -186,9 +201,9 @@ class Compiler:
             name,
             topic,
             chosen,
-            below[0],
+            [self._passed(*one) for one in below.best],
             scope.of_draft(number),
-            num_below=below[1],
+            num_below=below.num,
             earlier=self.relater.same_topic(path),
             updates=self.relater.updates_of(path) if number or path else list(self.relater.updates.values()),
         )
@@ -206,7 +221,7 @@ class Compiler:
     def _chosen(self, draft: str, n: str, name: str, version: str) -> Chosen:
         made = self._mark(name, version, draft=f"{draft}#{n}")
         item = self._item(name)
-        reading = Reading(item, body_of(self.base, item))
+        reading = read(self.base, item)
         note = self.annotate(reading) if self.annotate else None
         return Chosen(
             item, made, tuple(key_sentences(reading)), tuple(self.relater.relations(item)), note=note
@@ -226,28 +241,25 @@ class Compiler:
         if "draft" in changes and made.blocked_by == ("budget",):
             changes["blocked_by"] = ()
         made = made.model_copy(update={**changes, "at": self.at})
-        add_assessment(self.cache, made, fresh=True)
+        add_decided(self.cache, as_decided(made), fresh=True)
         return made
 
-    def _below(
-        self, path: str, beyond: Sequence[tuple[str, str, str]], others: set[str]
-    ) -> tuple[list[Chosen], int]:
-        """What of a topic stayed below or beyond the budget: the best of it, and how many in all.
+    def _below(self, order: Sequence[str], beyond: Sequence[tuple[str, str, str]]) -> dict[str, Below]:
+        """What of each topic stayed beyond the budget or below, best first.
 
-        Args:
-            path: The topic.
-            beyond: What the budget left out.
-            others: Where given, topics that have drafts of their own; what belongs to none of them comes here too.
+        What belongs to no topic with a draft stands in the first draft: nothing is left out silently.
         """
         query = "select topic, id, version from decided where fresh and (decision = 'drop' or is_duplicate)"
-        rows = [(*row, False) for row in self.cache.execute(f"{query} order by score desc, id")]
-        rows = [(*row, True) for row in beyond] + rows
-        mine = [row for row in rows if row[0] == path or (others and row[0] not in others)]
-        chosen = []
-        for _, name, version, is_beyond in mine[:MAX_SHOWN]:
-            (line,) = self.cache.execute(
-                "select line from decided where id = ? and version = ?", (name, version)
-            ).fetchone()
-            made = Assessment.model_validate_json(line)
-            chosen.append(Chosen(self._item(name), made, over_budget=is_beyond))
-        return chosen, len(mine)
+        rows = self.cache.execute(f"{query} order by score desc, id").fetchall()
+        found = {path: Below() for path in order}
+        for topic, name, version in beyond:
+            found.get(topic, found[order[0]]).add(name, version, is_beyond=True)
+        for topic, name, version in rows:
+            found.get(topic, found[order[0]]).add(name, version, is_beyond=False)
+        return found
+
+    def _passed(self, name: str, version: str, is_beyond: bool) -> Chosen:  # noqa: FBT001  a row
+        query = "select line from decided where id = ? and version = ?"
+        (line,) = self.cache.execute(query, (name, version)).fetchone()
+        made = Assessment.model_validate_json(line)
+        return Chosen(self._item(name), made, over_budget=is_beyond)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from kb.files import read_lines, sync_folder
 from kb.model import Assessment
@@ -50,7 +51,7 @@ def carry_out(base: Base, drafts: Iterable[tuple[str, str]], decisions: Iterable
         return
     part.replace(path)
     sync_folder(path.parent)
-    finish(base)
+    _carry_out(base)
 
 
 def finish(base: Base) -> bool:
@@ -58,18 +59,28 @@ def finish(base: Base) -> bool:
     path = journal_path(base)
     if not path.is_file():
         return False
-    for _, entry in read_lines(path):
-        if "write" in entry and not (base.root / entry["write"]).exists():
-            base.write(base.root / entry["write"], entry["text"])
-    there = _written(base, path)
-    wanted = (
-        Assessment.model_validate(entry["append"]) for _, entry in read_lines(path) if "append" in entry
-    )
-    missing = (made for made in wanted if _key(made) not in there)
+    _carry_out(base, there=_written(base, path))
+    return True
+
+
+def _carry_out(base: Base, there: Container[tuple[str, ...]] = ()) -> None:
+    """Do what the journal says, but for decisions that are ``there``; then it is done with."""
+    path = journal_path(base)
+    missing = _drafts_first(base, (entry for _, entry in read_lines(path)), there)
     while batch := list(itertools.islice(missing, BATCH)):
         base.append_assessments(batch)
     path.unlink()
-    return True
+
+
+def _drafts_first(
+    base: Base, entries: Iterable[dict[str, Any]], there: Container[tuple[str, ...]]
+) -> Iterator[Assessment]:
+    """Write the drafts, which stand first in a journal, and yield the decisions that are missing."""
+    for entry in entries:
+        if "write" in entry and not (base.root / entry["write"]).exists():
+            base.write(base.root / entry["write"], entry["text"])
+        elif "append" in entry and _key_of(entry["append"]) not in there:
+            yield Assessment.model_validate(entry["append"])
 
 
 def _written(base: Base, path: Path) -> set[tuple[str, ...]]:
@@ -79,10 +90,6 @@ def _written(base: Base, path: Path) -> set[tuple[str, ...]]:
         return set()
     lines = read_lines(base.root / "assessments" / f"{first['at'][:7]}.jsonl")
     return {_key_of(value) for _, value in lines if value.get("at") == first["at"]}
-
-
-def _key(made: Assessment) -> tuple[str, ...]:
-    return (made.item, made.version, made.by, made.draft, made.at)
 
 
 def _key_of(value: dict[str, object]) -> tuple[str, ...]:

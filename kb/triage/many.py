@@ -1,73 +1,51 @@
-"""Assessing many items on all cores: the same decisions in the same order, however many processes share the work."""
+"""The same work over many pieces on all cores: results in order, however many processes share the work."""
 
 from __future__ import annotations
 
 import itertools
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
-from dataclasses import dataclass
 from multiprocessing import get_all_start_methods, get_context
+from typing import Any, TypeVar
 
-from kb.config import TriageSettings
-from kb.model import Assessment, CodeRule, Topic, WordRule
-from kb.triage.reading import Reading
-from kb.triage.score import Scorer, make_scorer
+Kit = TypeVar("Kit")
+Piece = TypeVar("Piece")
+Made = TypeVar("Made")
 
 CHUNK = 400
-"""Items handed to a process at once."""
+"""Pieces handed to a process at once."""
 WORTHWHILE = 4_000
-"""Fewer items are done before a second process has started."""
+"""Fewer pieces are done before a second process has started."""
 AHEAD = 3
 """Chunks per process that are prepared before the oldest is waited for; bounds what is held in memory."""
+_mine: list[Any] = []
+"""What this process works with, where it is a worker."""
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """What a process needs to make the same `Scorer`."""
-
-    rules: tuple[WordRule | CodeRule, ...]
-    topics: tuple[Topic, ...]
-    settings: TriageSettings
-    language: str
-
-    def make(self) -> Scorer:
-        """The scorer.
-
-        Raises:
-            BadConfig: A rule names a unit that does not exist.
-        """
-        return make_scorer(self.rules, self.topics, self.settings, self.language)
-
-
-Task = tuple[Reading, tuple[str, ...]]
-"""A reading and the topics its source belongs to whatever the words say."""
-_mine: list[Scorer] = []
-"""Scorer of this process, where it is a worker."""
-
-
-def assess_many(recipe: Recipe, tasks: Iterable[Task], num: int, *, at: str) -> Iterator[Assessment]:
-    """Assess readings, in order.
+def spread(
+    work: Callable[[Kit, Piece], Made], pieces: Iterable[Piece], make: Callable[[], Kit], num: int
+) -> Iterator[Made]:
+    """Do a piece of work over and over, in order.
 
     Args:
-        recipe: Rules, topics and thresholds.
-        tasks: Readings with their forced topics; read only as far ahead as needed.
-        num: How many there are, to decide whether other processes are worth starting.
-        at: Moment of the decisions, UTC.
+        work: A function of a module, so that other processes find it.
+        pieces: What it is done on; read only as far ahead as needed.
+        make: Makes what the work needs, once in each process.
+        num: About how many pieces there are, to decide whether other processes are worth starting.
     """
     # forked, because a spawned process would run the caller's main module again
     workers = min(_num_cores(), num // WORTHWHILE + 1) if "fork" in get_all_start_methods() else 1
     if workers < 2:  # noqa: PLR2004  one process is this one
-        scorer = recipe.make()
-        for reading, forced in tasks:
-            yield scorer.assess(reading, at=at, forced=forced)
+        kit = make()
+        yield from (work(kit, piece) for piece in pieces)
         return
-    source = iter(tasks)
-    waiting: deque[Future[list[Assessment]]] = deque()
-    with ProcessPoolExecutor(workers, get_context("fork"), _prepare, (recipe,)) as pool:
+    source = iter(pieces)
+    waiting: deque[Future[list[Made]]] = deque()
+    with ProcessPoolExecutor(workers, get_context("fork"), _prepare, (make,)) as pool:
         while chunk := list(itertools.islice(source, CHUNK)):
-            waiting.append(pool.submit(_assess, chunk, at))
+            waiting.append(pool.submit(_work, work, chunk))
             if len(waiting) >= AHEAD * workers:
                 yield from waiting.popleft().result()
         while waiting:
@@ -78,9 +56,9 @@ def _num_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _prepare(recipe: Recipe) -> None:
-    _mine[:] = [recipe.make()]
+def _prepare(make: Callable[[], Any]) -> None:
+    _mine[:] = [make()]
 
 
-def _assess(chunk: Sequence[Task], at: str) -> list[Assessment]:
-    return [_mine[0].assess(reading, at=at, forced=forced) for reading, forced in chunk]
+def _work(work: Callable[[Any, Piece], Made], chunk: Sequence[Piece]) -> list[Made]:
+    return [work(_mine[0], piece) for piece in chunk]

@@ -10,7 +10,7 @@ from functools import cached_property
 from kb.model import Assessment, Item, Outcome
 from kb.store import Base
 from kb.triage.draft import Chosen, Neighbourhood, Relation
-from kb.triage.known import find_kin
+from kb.triage.kin import find_kin
 
 MAX_EARLIER = 10
 """Earlier drafts of one topic that are named, newest first."""
@@ -36,7 +36,7 @@ class Relater:
             yield Relation("contradicted", claim, reason)
 
     def _repeated(self, item: Item) -> Iterator[Relation]:
-        near = [one for one in find_kin(self.cache, item).neighbours if one.similarity >= SIMILAR]
+        near = [one for one in find_kin(self.cache, item.id).neighbours if one.similarity >= SIMILAR]
         for one in near[:MAX_REPEATED]:
             for draft, n in self.cache.execute(
                 "select draft, n from held where item = ? limit 1", (one.item,)

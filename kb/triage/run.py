@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import sqlite3
 import zoneinfo
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 from kb import clock
 from kb.config import load_user
 from kb.files import sha256
-from kb.model import Assessment, Decision, Item
+from kb.model import Assessment
 from kb.store import Base
 from kb.triage import journal, known
-from kb.triage.compile import Compiler, Planned
-from kb.triage.many import Recipe, Task, assess_many
-from kb.triage.reading import Reading
+from kb.triage.compile import Compiler, DraftText, Planned
+from kb.triage.decide import Ask, Recipe, decide_one, recipe_of
+from kb.triage.kin import find_kin
+from kb.triage.many import spread
 
 if TYPE_CHECKING:
     from kb.triage.llm import Model
@@ -84,24 +85,23 @@ def run_triage(
     report = TriageReport(resumed=not dry_run and journal.finish(base))
     model = None if dry_run else _model(llm, base)
     cache = known.refresh(base, in_memory=dry_run)
-    settings = base.settings
-    recipe = Recipe(tuple(base.rules()), tuple(base.topics().values()), settings.triage, settings.language)
-    recipe.make()  # a rule that cannot be used is told even where nothing is new
-    cache.execute("begin")
     try:
-        _assess(cache, base, recipe, report, at=clock.stamp(moment), since=since, again=again)
+        recipe = recipe_of(base, clock.stamp(moment))
+        recipe.make()  # a rule that cannot be used is told even where nothing is new
+        _assess(cache, base, recipe, report, since=since, again=again)
         note = model.note if model else None
         planned = Compiler(cache, base, moment, report.decided, note).plan(budget, since)
-        _report(report, planned)
+        texts = _texts(report, planned)
+        if dry_run:
+            deque(texts, maxlen=0)
+        else:
+            journal.carry_out(base, texts, _decisions(cache))
+            if known.settle(cache, base):
+                cache.commit()
         report.llm = _close(model)
-        if not dry_run:
-            drafts = [(draft.path, draft.text) for draft in planned.drafts]
-            journal.carry_out(base, drafts, _decisions(cache))
     finally:
         cache.rollback()
         cache.close()
-    if not dry_run and report.assessed:
-        known.refresh(base).close()
     return report
 
 
@@ -111,36 +111,25 @@ def _assess(
     recipe: Recipe,
     report: TriageReport,
     *,
-    at: str,
     since: dt.date | None,
     again: bool,
 ) -> None:
     """Decide about every item whose newest version has no decision yet."""
     names = _pending(cache, base, since, again=again)
-    duplicates: dict[str, tuple[str, ...]] = {}
-    tasks = _tasks(cache, base, names, duplicates)
-    for decided in assess_many(recipe, tasks, len(names), at=at):
-        others = duplicates.pop(decided.item, ())
-        made = _as_duplicate(decided, others) if others else decided
+    for made in spread(decide_one, _asks(cache, base, names), recipe.make, len(names)):
         if again and _same_outcome(cache, made):
             continue
-        known.add_assessment(cache, made, fresh=True)
+        known.add_decided(cache, made, fresh=True)
         report.assessed += 1
-        report.decided["duplicate" if made.duplicate_of else str(made.decision)] += 1
+        report.decided["duplicate" if made.is_duplicate else str(made.decision)] += 1
 
 
-def _tasks(
-    cache: sqlite3.Connection, base: Base, names: list[str], duplicates: dict[str, tuple[str, ...]]
-) -> Iterator[Task]:
-    """Readings of items with what earlier ones they are like; those that are one work with an earlier one are noted."""
+def _asks(cache: sqlite3.Connection, base: Base, names: list[str]) -> Iterator[Ask]:
+    """Items with what earlier ones they are like."""
     forced = {name: source.topics for name, source in base.sources().items()}
     for name in names:
-        (line,) = cache.execute("select line from items where id = ?", (name,)).fetchone()
-        item = Item.model_validate_json(line)
-        kin = known.find_kin(cache, item)
-        if kin.duplicate_of:
-            duplicates[item.id] = kin.duplicate_of
-        yield Reading(item, known.body_of(base, item), neighbours=kin.neighbours), forced.get(item.source, ())
+        line, source = cache.execute("select line, source from items where id = ?", (name,)).fetchone()
+        yield Ask(line, find_kin(cache, name), forced.get(source, ()))
 
 
 def _pending(cache: sqlite3.Connection, base: Base, since: dt.date | None, *, again: bool) -> list[str]:
@@ -153,23 +142,12 @@ def _pending(cache: sqlite3.Connection, base: Base, since: dt.date | None, *, ag
     return [name for name, seen in rows if since is None or known.day_of(seen, zone) >= since]
 
 
-def _as_duplicate(made: Assessment, others: tuple[str, ...]) -> Assessment:
-    return made.model_copy(
-        update={
-            "decision": Decision.DROP,
-            "action": None,
-            "duplicate_of": others,
-            "blocked_by": ("duplicate",),
-        }
-    )
-
-
-def _same_outcome(cache: sqlite3.Connection, made: Assessment) -> bool:
+def _same_outcome(cache: sqlite3.Connection, decided: known.Decided) -> bool:
     query = "select line, draft from decided where id = ? and version = ?"
-    row = cache.execute(query, (made.item, made.version)).fetchone()
+    row = cache.execute(query, (decided.id, decided.version)).fetchone()
     if row is None or row[1]:
         return False
-    before = Assessment.model_validate_json(row[0])
+    before, made = Assessment.model_validate_json(row[0]), Assessment.model_validate_json(decided.line)
     return before.model_copy(update={"at": made.at, "blocked_by": made.blocked_by}) == made
 
 
@@ -195,17 +173,21 @@ def _decisions(cache: sqlite3.Connection) -> Iterator[str]:
         yield line
 
 
-def _report(report: TriageReport, planned: Planned) -> None:
+def _texts(report: TriageReport, planned: Planned) -> Iterator[tuple[str, str]]:
+    """(path, text) of each draft while it is told: a hundred thousand items fill drafts that are never together in memory."""
     report.over_budget = planned.over_budget
     report.updated = planned.updated
     report.lost = planned.lost
-    report.drafts = [
-        {
-            "path": draft.path,
-            "sha256": sha256(draft.text.encode()),
-            "entries": len(draft.record.entries),
-            "candidates": len(draft.record.candidates),
-            "unreadable": [],
-        }
-        for draft in planned.drafts
-    ]
+    for draft in planned.drafts:
+        report.drafts.append(_told(draft))
+        yield draft.path, draft.text
+
+
+def _told(draft: DraftText) -> dict[str, Any]:
+    return {
+        "path": draft.path,
+        "sha256": sha256(draft.text.encode()),
+        "entries": len(draft.record.entries),
+        "candidates": len(draft.record.candidates),
+        "unreadable": [],
+    }

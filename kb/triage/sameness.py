@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 import zlib
 from functools import cache
+from operator import eq
+from struct import Struct
 from typing import TYPE_CHECKING
 
 from kb.triage.reading import lower, plain
@@ -23,6 +25,7 @@ BANDS = 16
 ROWS = 2
 """Numbers per band: a similarity of 0.25 meets with probability 0.64, one of 0.4 with 0.94."""
 SLOTS = BANDS * ROWS
+_SLOTS = Struct(f"<{SLOTS}I")
 MIN_RUNS = 8
 """Shorter texts are compared by their titles only."""
 MIN_TITLE = 12
@@ -70,12 +73,10 @@ def bands(signed: bytes) -> list[int]:
 
 def similarity(one: bytes, other: bytes) -> float:
     """Estimated share of common runs, 0–1."""
-    import numpy as np
-
     if not one or not other:
         return 0.0
-    same = np.frombuffer(one, "<u4") == np.frombuffer(other, "<u4")
-    return int(np.count_nonzero(same)) / SLOTS
+    same: int = sum(map(eq, _SLOTS.unpack(one), _SLOTS.unpack(other)))
+    return same / SLOTS
 
 
 def title_key(title: str) -> str:

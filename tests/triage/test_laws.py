@@ -104,15 +104,17 @@ def both_orders():
     return [make_scorer(listed, topics, base.settings.triage) for listed in (rules, rules[::-1])]
 
 
-def test_many_processes_decide_as_one():
-    from kb.triage import many
+def test_many_processes_decide_as_one(shelf):
+    from kb.triage.decide import Ask, decide_one, recipe_of
+    from kb.triage.kin import Kin
+    from kb.triage.many import WORTHWHILE, spread
 
-    base = Base(SHIPPED)
-    recipe = many.Recipe(tuple(base.rules()), tuple(base.topics().values()), base.settings.triage, "en")
-    tasks = [
-        (Reading(make_item(f"arxiv:2607.{n:05}", title=f"KV cache {n}"), "vLLM on one H100. " * (n % 5)), ())
+    recipe = recipe_of(shelf, "2026-07-02T00:00:00Z")
+    items = [
+        make_item(f"arxiv:2607.{n:05}", title=f"KV cache {n}", summary="vLLM on one H100. " * (n % 5))
         for n in range(820)
     ]
-    alone = list(many.assess_many(recipe, tasks, 820, at="2026-07-02T00:00:00Z"))
-    shared = list(many.assess_many(recipe, tasks, 2 * many.WORTHWHILE, at="2026-07-02T00:00:00Z"))
+    asks = [Ask(item.model_dump_json(), Kin((), ()), ()) for item in items]
+    alone = list(spread(decide_one, asks, recipe.make, 820))
+    shared = list(spread(decide_one, asks, recipe.make, 2 * WORTHWHILE))
     assert shared == alone
