@@ -13,32 +13,37 @@ import numpy as np
 from numba import njit
 
 from kb.repro.sim.kernel_parts import gap_bin, pop, push, uniform
-from kb.repro.sim.kernel_requests import arrive, is_decode, key_of, next_arrival, preempt, start, stop, take
+from kb.repro.sim.kernel_requests import arrive, key_of, next_arrival, preempt, start, stop, take
 from kb.repro.sim.kernel_state import (
     ACCEPTED,
     AREA,
     BUDGET,
     BUSY,
+    CACHE,
     CHAIN,
     CHAINED,
     COMPUTED,
     DECODES,
     DRAFTED,
+    DRAFTS,
     EMITTED,
     FINISH,
     FIRST,
     FOLLOWER,
     FREE,
+    HELD,
     IS_RUNNING,
     LAST,
     LEFT,
     LOST,
+    NAMED,
     NOW,
     OUTPUT,
     PAGES,
     PART,
     PART_DRAFTS,
     PARTS,
+    PEAK,
     PEAK_PAGES,
     PER_DECODE,
     PER_DRAFTED,
@@ -50,14 +55,17 @@ from kb.repro.sim.kernel_state import (
     PLANS,
     PREEMPTIVE,
     PRESENT,
+    PROMPT,
     RUN,
     RUNNING,
     SEED,
     SEQUENCES,
+    SIZE,
     STEPS,
     SWAPPED,
     THINK,
     TOKENS,
+    TOTAL,
     W_DECODES,
     W_DRAFTED,
     W_KV,
@@ -69,33 +77,64 @@ from kb.repro.sim.kernel_state import (
     WAIT,
     WAITING,
     WORST_GAP,
+    compiled_part,
 )
 
 
-@njit(cache=True)
+@compiled_part
 def go_on(s, kind):
-    """Plan running requests: 0 all, 1 those that decode, 2 the others; False if one was preempted."""
+    """Plan running requests: 0 all, 1 those that decode, 2 the others; False if one was preempted.
+
+    The first branch is `take` for a decode that needs neither a page nor a name: nearly all of them.
+    """
+    job, n, run, part, part_drafts = s.job, s.n, s.list[RUN], s.list[PART], s.list[PART_DRAFTS]
+    size, most_drafts, shared, plans = s.setting[SIZE], s.setting[DRAFTS], s.setting[CACHE], s.n[PLANS]
     nobody, at = True, 0
-    while at < s.n[RUNNING] and s.n[LEFT]:
-        job = s.list[RUN, at]
-        if s.job[job, PLANNED] == s.n[PLANS] or (kind and is_decode(s, job) != (kind == 1)):
+    while at < n[RUNNING] and n[LEFT]:
+        one = run[at]
+        done = job[one, COMPUTED]
+        known = job[one, PROMPT] + job[one, EMITTED]
+        decodes = done > 0 and known - done == 1
+        if job[one, PLANNED] == plans or (kind and decodes != (kind == 1)):
             at += 1
             continue
-        while not take(s, job):
+        drafts = min(most_drafts, n[LEFT] - 1)
+        after = done + 1 + drafts
+        if (
+            decodes
+            and after <= job[one, HELD] * size
+            and (not shared or known < (job[one, NAMED] + 1) * size)
+        ):
+            n[W_TOKENS] += 1 + drafts
+            n[W_DECODES] += 1
+            n[W_KV] += done
+            n[W_DRAFTED] += drafts
+            job[one, TOTAL] += 1 + drafts
+            job[one, COMPUTED] = after
+            if known > job[one, PEAK]:
+                job[one, PEAK] = known
+            job[one, PLANNED] = plans
+            part[n[PARTS]] = one
+            part_drafts[n[PARTS]] = drafts
+            n[PARTS] += 1
+            n[LEFT] -= 1 + drafts
+            at += 1
+            continue
+        while not take(s, one):
             nobody = False
-            last = s.n[RUNNING] - 1
-            while s.job[s.list[RUN, last], PLANNED] == s.n[PLANS]:
+            last = n[RUNNING] - 1
+            while job[run[last], PLANNED] == plans:
                 last -= 1
-            victim = s.list[RUN, last]
+            victim = run[last]
             preempt(s, victim)
-            if victim == job:
+            if victim == one:
                 at -= 1
                 break
         at += 1
     return nobody
 
 
-@njit(cache=True)
+@compiled_part
 def admit(s):
     while s.n[WAITING] and s.n[LEFT] and s.n[RUNNING] < s.setting[SEQUENCES]:
         job = s.list[WAIT, 0]
@@ -110,7 +149,7 @@ def admit(s):
             return
 
 
-@njit(cache=True)
+@compiled_part
 def behind(s, job, order, count):
     """The last in order that runs, is not in this step and comes after the request; -1 if none."""
     for at in range(count - 1, -1, -1):
@@ -122,7 +161,7 @@ def behind(s, job, order, count):
     return -1
 
 
-@njit(cache=True)
+@compiled_part
 def start_by_key(s, job, order, count):
     while True:
         moved = start(s, job)
@@ -135,7 +174,7 @@ def start_by_key(s, job, order, count):
         preempt(s, victim)
 
 
-@njit(cache=True)
+@compiled_part
 def plan_by_key(s):
     """Serve all requests in order of their key; who needs pages takes them from the last."""
     count = s.n[RUNNING] + s.n[WAITING]
@@ -161,7 +200,7 @@ def plan_by_key(s):
     keep_waiting(s, order)
 
 
-@njit(cache=True)
+@compiled_part
 def keep_waiting(s, order):
     """Queue again, by their present key, all that do not run."""
     s.n[WAITING] = 0
@@ -171,31 +210,32 @@ def keep_waiting(s, order):
             s.n[WAITING] += 1
 
 
-@njit(cache=True)
+@compiled_part
 def plan(s):
     """Decide the next step."""
     s.n[PARTS] = 0
     s.n[LEFT] = s.setting[BUDGET]
-    s.n[W_TOKENS : W_SWAPPED + 1] = 0
+    for place in range(W_TOKENS, W_SWAPPED + 1):
+        s.n[place] = 0
     s.n[PLANS] += 1
     if s.weight[6] != 0.0 and not s.setting[PREEMPTIVE]:
         keep_waiting(s, s.list[WAIT, : s.n[WAITING]].copy())
     if s.setting[PREEMPTIVE]:
         plan_by_key(s)
     elif s.setting[DECODES] == 2:
-        if go_on(s, 2):
+        if go_on(s, 2) and s.n[WAITING]:
             admit(s)
         if not s.n[W_PREFILL]:
             go_on(s, 0)
     elif s.setting[DECODES] == 1:
         calm = go_on(s, 1)
-        if go_on(s, 2) and calm:
+        if go_on(s, 2) and calm and s.n[WAITING]:
             admit(s)
-    elif go_on(s, 0):
+    elif go_on(s, 0) and s.n[WAITING]:
         admit(s)
 
 
-@njit(cache=True)
+@compiled_part
 def step_seconds(s):
     n, rate = s.n, s.rate
     total = s.dense[n[W_TOKENS]]
@@ -208,7 +248,7 @@ def step_seconds(s):
     return total
 
 
-@njit(cache=True)
+@compiled_part
 def verify(s, job, drafts):
     """Accept drafts; the tokens emitted."""
     draw = uniform(s.setting[SEED], job, s.job[job, EMITTED])
@@ -223,7 +263,7 @@ def verify(s, job, drafts):
     return count
 
 
-@njit(cache=True)
+@compiled_part
 def end(s, job):
     s.time[job, FINISH] = s.x[NOW]
     s.n[PRESENT] -= 1
@@ -234,54 +274,64 @@ def end(s, job):
         s.n[CHAINED] += 1
 
 
-@njit(cache=True)
+@compiled_part
 def finish_step(s):
     """Let the planned step run and hand out its tokens."""
-    n = s.n
+    n, x, job, time, gaps = s.n, s.x, s.job, s.time, s.gaps
+    part, part_drafts, bins = s.list[PART], s.list[PART_DRAFTS], len(s.gaps)
     seconds = step_seconds(s)
-    s.x[AREA] += n[PRESENT] * seconds
+    x[AREA] += n[PRESENT] * seconds
     n[STEPS] += 1
     n[TOKENS] += n[W_TOKENS]
     n[DRAFTED] += n[W_DRAFTED]
     n[SWAPPED] += n[W_SWAPPED]
-    s.x[BUSY] += seconds
-    s.x[NOW] += seconds
-    now = s.x[NOW]
+    x[BUSY] += seconds
+    x[NOW] += seconds
+    now = x[NOW]
     n[PEAK_PAGES] = max(n[PEAK_PAGES], s.setting[PAGES] - n[FREE])
     seen, seen_bin = -1.0, 0  # most of a step's gaps are equal
     for at in range(n[PARTS]):
-        drafts = s.list[PART_DRAFTS, at]
+        drafts = part_drafts[at]
         if drafts < 0:
             continue
-        job = s.list[PART, at]
-        count = verify(s, job, drafts) if drafts else 1
-        s.gaps[0] += count - 1
-        if s.job[job, EMITTED]:
-            gap = now - s.time[job, LAST]
+        one = part[at]
+        count = 1
+        if drafts:
+            count = verify(s, one, drafts)
+            gaps[0] += count - 1
+        emitted = job[one, EMITTED]
+        if emitted:
+            gap = now - time[one, LAST]
             if gap != seen:
-                seen, seen_bin = gap, gap_bin(gap, len(s.gaps))
-            s.gaps[seen_bin] += 1
-            if gap > s.time[job, WORST_GAP]:
-                s.time[job, WORST_GAP] = gap
+                seen, seen_bin = gap, gap_bin(gap, bins)
+            gaps[seen_bin] += 1
+            if gap > time[one, WORST_GAP]:
+                time[one, WORST_GAP] = gap
         else:
-            s.time[job, FIRST] = now
-        s.job[job, EMITTED] += count
-        s.time[job, LAST] = now
-        if s.job[job, EMITTED] == s.job[job, OUTPUT]:
-            end(s, job)
+            time[one, FIRST] = now
+        emitted += count
+        job[one, EMITTED] = emitted
+        time[one, LAST] = now
+        if emitted == job[one, OUTPUT]:
+            end(s, one)
 
 
 @njit(cache=True)
 def go(s):
     """Run until nobody is left."""
+    n, x = s.n, s.x
+    due = next_arrival(s)
     while True:
-        if not s.n[PRESENT]:
-            time = next_arrival(s)
-            if time == math.inf:
+        if not n[PRESENT]:
+            if due == math.inf:
                 return
-            s.x[NOW] = max(s.x[NOW], time)
-        arrive(s)
+            x[NOW] = max(x[NOW], due)
+        if due <= x[NOW]:
+            arrive(s)
+            due = next_arrival(s)
         plan(s)
-        if not s.n[PARTS]:  # nobody fits, nobody runs: `check_fit` excludes it
+        if not n[PARTS]:  # nobody fits, nobody runs: `check_fit` excludes it
             raise RuntimeError("an empty step")
         finish_step(s)
+        if n[CHAINED]:
+            due = next_arrival(s)

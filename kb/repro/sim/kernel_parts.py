@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from kb.repro.sim.kernel_state import (
     CACHE,
@@ -27,10 +26,11 @@ from kb.repro.sim.kernel_state import (
     ROW,
     ROWS,
     SIZE,
+    compiled_part,
 )
 
 
-@njit(cache=True)
+@compiled_part
 def push(keys, ids, size, key, number):
     """Push onto a heap of (key, id)."""
     at = size
@@ -45,7 +45,7 @@ def push(keys, ids, size, key, number):
     ids[at] = number
 
 
-@njit(cache=True)
+@compiled_part
 def pop(keys, ids, size):
     """Take the first of a heap of (key, id) of this size."""
     first = ids[0]
@@ -69,14 +69,14 @@ def pop(keys, ids, size):
     return first
 
 
-@njit(cache=True)
+@compiled_part
 def mix(state):
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return state ^ (state >> np.uint64(31))
 
 
-@njit(cache=True)
+@compiled_part
 def uniform(seed, request, position):
     step = np.uint64(0x9E3779B97F4A7C15)
     state = mix(np.uint64(seed) + step)
@@ -85,7 +85,7 @@ def uniform(seed, request, position):
     return np.float64(state >> np.uint64(11)) * 2.0**-53
 
 
-@njit(cache=True)
+@compiled_part
 def gap_bin(seconds, bins):
     mantissa, exponent = math.frexp(seconds)
     index = (exponent - 1 + 40) * 64 + int((mantissa - 0.5) * 128)
@@ -95,7 +95,7 @@ def gap_bin(seconds, bins):
 # Memory: the list of pages nobody holds runs from OLDEST to NEWEST
 
 
-@njit(cache=True)
+@compiled_part
 def unlink(s, page):
     before, after = s.page[page, OLDER], s.page[page, NEWER]
     if before >= 0:
@@ -109,7 +109,7 @@ def unlink(s, page):
     s.n[FREE] -= 1
 
 
-@njit(cache=True)
+@compiled_part
 def link(s, page):
     """Put a page at the new end; one without a name at the old end."""
     if s.page[page, NAME] >= 0:
@@ -131,7 +131,7 @@ def link(s, page):
     s.n[FREE] += 1
 
 
-@njit(cache=True)
+@compiled_part
 def found_pages(s, job):
     if not s.setting[CACHE] or s.job[job, OUTSIDE]:
         return 0
@@ -145,7 +145,7 @@ def found_pages(s, job):
     return most
 
 
-@njit(cache=True)
+@compiled_part
 def grow(s, job, pages):
     need = pages - s.job[job, HELD]
     if need <= 0:
@@ -169,7 +169,7 @@ def grow(s, job, pages):
     return True
 
 
-@njit(cache=True)
+@compiled_part
 def name_pages(s, job, full):
     begin = s.job[job, PAGES_FROM]
     full = min(full, s.job[job, PAGES_END] - begin)
@@ -182,7 +182,7 @@ def name_pages(s, job, full):
     s.job[job, NAMED] = max(full, s.job[job, NAMED])
 
 
-@njit(cache=True)
+@compiled_part
 def release(s, job):
     if not s.setting[CACHE]:
         s.n[FREE] += s.job[job, HELD]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
 from kb.repro.sim.kernel_parts import found_pages, grow, name_pages, pop, push, release, unlink
 from kb.repro.sim.kernel_state import (
     AREA,
@@ -66,10 +64,11 @@ from kb.repro.sim.kernel_state import (
     WAIT,
     WAITING,
     WHOLE,
+    compiled_part,
 )
 
 
-@njit(cache=True)
+@compiled_part
 def key_of(s, job):
     w = s.weight
     known = s.job[job, PROMPT] + s.job[job, EMITTED]
@@ -84,14 +83,14 @@ def key_of(s, job):
     return total
 
 
-@njit(cache=True)
+@compiled_part
 def enqueue(s, job):
     s.job[job, IS_RUNNING] = False
     push(s.key[0], s.list[WAIT], s.n[WAITING], key_of(s, job), job)
     s.n[WAITING] += 1
 
 
-@njit(cache=True)
+@compiled_part
 def next_arrival(s):
     time = math.inf
     if s.n[NEXT] < s.n[SCHEDULED_ALL]:
@@ -101,7 +100,7 @@ def next_arrival(s):
     return time
 
 
-@njit(cache=True)
+@compiled_part
 def arrive(s):
     while True:
         time = next_arrival(s)
@@ -121,17 +120,17 @@ def arrive(s):
         enqueue(s, job)
 
 
-@njit(cache=True)
+@compiled_part
 def pages_for(s, tokens):
     return (tokens + s.setting[SIZE] - 1) // s.setting[SIZE]
 
 
-@njit(cache=True)
+@compiled_part
 def footprint(s, job):
     return pages_for(s, s.job[job, PROMPT] + s.job[job, OUTPUT] + s.setting[DRAFTS])
 
 
-@njit(cache=True)
+@compiled_part
 def start(s, job):
     """KV tokens to move from the host; -1, and nothing taken, if the request does not fit."""
     whole = footprint(s, job)
@@ -176,7 +175,7 @@ def start(s, job):
     return 0 if s.setting[READY] and not s.job[job, PREEMPTIONS] else moved
 
 
-@njit(cache=True)
+@compiled_part
 def stop(s, job):
     """Take a request off the running list and give its pages back."""
     at = 0
@@ -195,7 +194,7 @@ def stop(s, job):
     s.n[PROMISED] -= footprint(s, job)
 
 
-@njit(cache=True)
+@compiled_part
 def preempt(s, job):
     stop(s, job)
     s.job[job, PREEMPTIONS] += 1
@@ -207,7 +206,7 @@ def preempt(s, job):
     enqueue(s, job)
 
 
-@njit(cache=True)
+@compiled_part
 def take(s, job):
     """Plan a running request's share of the step; False, and nothing planned, if pages are missing."""
     known, done = s.job[job, PROMPT] + s.job[job, EMITTED], s.job[job, COMPUTED]
@@ -242,6 +241,6 @@ def take(s, job):
     return True
 
 
-@njit(cache=True)
+@compiled_part
 def is_decode(s, job):
     return s.job[job, COMPUTED] > 0 and s.job[job, PROMPT] + s.job[job, EMITTED] - s.job[job, COMPUTED] == 1

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from numba import njit
+
+compiled_part = njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+"""For what only the loop calls: a way in from Python for each would treble the time to compile."""
+
 # places in State.setting
 PAGES, SIZE, BUDGET, SEQUENCES, SWAP, WHOLE, DRAFTS, CACHE, PREEMPTIVE, DECODES, READY, SEED = range(12)
 # places in State.n
@@ -15,8 +20,8 @@ NOW, AREA, BUSY = range(3)
 # places in State.rate
 PER_PAIR, PER_KV, PER_DECODE, PER_SEQUENCE, PER_DRAFTED, PER_SWAPPED = range(6)
 # columns of State.job
-(PROMPT, OUTPUT, FOLLOWER, READY_TOKENS, PAGES_FROM, PAGES_END, COMPUTED, PEAK, EMITTED, OUTSIDE, STARTED, IS_RUNNING,
- PLANNED, HELD, NAMED, ROW, HITS, REUSED, TOTAL, LOST, PREEMPTIONS, COLUMNS) = range(22)  # fmt: skip
+(PROMPT, COMPUTED, EMITTED, HELD, NAMED, TOTAL, PEAK, PLANNED, OUTPUT, FOLLOWER, READY_TOKENS, PAGES_FROM, PAGES_END,
+ OUTSIDE, STARTED, IS_RUNNING, ROW, HITS, REUSED, LOST, PREEMPTIONS, COLUMNS) = range(22)  # fmt: skip
 # columns of State.time
 INTENDED, THINK, LAST, ARRIVAL, FIRST, FINISH, WORST_GAP, TIMES = range(8)
 # columns of State.page
