@@ -35,7 +35,17 @@ from kb.http.guard import (
     literal_address,
     resolve,
 )
-from kb.http.pacing import ARXIV, ARXIV_S, DEFAULT_S, SYSTEM_TIME, Pacer, Time, group_of, pace_override
+from kb.http.pacing import (
+    ARXIV,
+    ARXIV_S,
+    DEFAULT_S,
+    SYSTEM_TIME,
+    Pacer,
+    Time,
+    group_of,
+    pace_override,
+    request_override,
+)
 from kb.http.transport import GuardedTransport
 from kb.urls import without_secrets
 
@@ -65,7 +75,7 @@ class Client:
         resolver: Resolver = resolve,
         pacer: Pacer | None = None,
     ) -> None:
-        self.limits = limits or Limits()
+        self.limits = limits or Limits(total_s=request_override() or Limits.total_s)
         self._user = user
         self._time = time
         self._pacer = pacer or Pacer(time, Pacer.default_folder())
@@ -143,13 +153,17 @@ class Client:
         own: Mapping[str, str],
         tally: Tally,
     ) -> Answer:
+        spent = 0.0
         for attempt in range(1, self.limits.tries + 1):
+            before = self._time.monotonic()
             try:
-                return self._follow(method, url, body, sent, own, tally)
+                return self._follow(method, url, body, sent, own, tally, self.limits.total_s - spent)
             except _Again as again:
+                spent += self._time.monotonic() - before
                 wait = again.wait if again.wait is not None else 2.0**attempt * (1 + self._time.jitter())
                 last = attempt == self.limits.tries or (method == "POST" and not again.untaken)
-                if last or wait > self.limits.wait_s:
+                # the time that a request may take is for all its tries together; only pauses do not count
+                if last or wait > self.limits.wait_s or spent >= self.limits.total_s:
                     raise again.problem from again.problem.__cause__
                 self._time.sleep(wait)
         raise AssertionError("the last try either answers or raises")
@@ -162,8 +176,9 @@ class Client:
         sent: dict[str, str],
         own: Mapping[str, str],
         tally: Tally,
+        left: float,
     ) -> Answer:
-        deadline = self._time.monotonic() + self.limits.total_s
+        deadline = self._time.monotonic() + left
         here, permanent, hops = url, True, 0
         while True:
             self._check(here)
@@ -202,10 +217,14 @@ class Client:
         if self._user.offline and endpoint not in self._allowed and not self._replay:
             raise NoAnswer("unreachable", shown, "offline: KB_OFFLINE is set", remedy="unset KB_OFFLINE")
         group = group_of(host.lower())
-        if group == ARXIV and (left := self._pacer.denied_for(group)) > 0:
+        if not self._is_own(endpoint) and (left := self._pacer.denied_for(group)) > 0:
             raise NoAnswer(
                 "refused", shown, f"{group} denied us; not asked again for {left / 60:.0f} minutes"
             )
+
+    def _is_own(self, endpoint: tuple[str, int]) -> bool:
+        """Whether an endpoint is the user's own, which is neither spared nor given up."""
+        return endpoint in self._allowed or bool(self._replay)
 
     def _pace_of(self, url: str) -> tuple[str, float]:
         parts = urlsplit(url)
@@ -213,8 +232,7 @@ class Client:
         group = group_of(host)
         if self._pace is not None:
             return group, self._pace
-        endpoint = (host, parts.port or (443 if parts.scheme == "https" else 80))
-        if endpoint in self._allowed or self._replay:
+        if self._is_own(_endpoint(url)):
             return group, 0.0
         return group, ARXIV_S if group == ARXIV else DEFAULT_S
 
@@ -282,9 +300,8 @@ class Client:
             return Answer(url, 304 if code == 304 else 200, headers, response.body, moved, validators)  # noqa: PLR2004
         shown = without_secrets(url)
         problem = NoAnswer(status_of(code), shown, f"HTTP {code}", http=code, body=response.body)
-        group = group_of((urlsplit(url).hostname or "").lower())
-        if code == 403 and group == ARXIV:  # noqa: PLR2004  HTTP: its administrators treat more requests as an attack
-            self._pacer.block(group)
+        if code == 403 and not self._is_own(_endpoint(url)):  # noqa: PLR2004  HTTP: more requests would be an attack
+            self._pacer.block(group_of((urlsplit(url).hostname or "").lower()))
         if code in RETRIED:
             wait = retry_after(headers.get("retry-after", ""), dt.datetime.now(dt.UTC))
             if wait is not None:
@@ -292,6 +309,11 @@ class Client:
                 problem.cause = problem.detail
             raise _Again(problem, wait=wait, untaken=code in UNTAKEN)
         raise problem
+
+
+def _endpoint(url: str) -> tuple[str, int]:
+    parts = urlsplit(url)
+    return (parts.hostname or "").lower(), parts.port or (443 if parts.scheme.lower() == "https" else 80)
 
 
 class _Response:

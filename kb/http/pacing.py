@@ -25,7 +25,9 @@ ARXIV_S = 3.0
 DEFAULT_S = 1.0
 """Seconds between two requests to any other public host."""
 BLOCK_S = 4 * 3600.0
-"""How long an arXiv host that said 403 is left alone."""
+"""How long arXiv is left alone after it said 403."""
+BLOCK_OTHER_S = 15 * 60.0
+"""How long any other host is; many say 403 to a single page."""
 LOCK_WAIT_S = 180.0
 
 
@@ -72,16 +74,31 @@ def pace_override() -> float | None:
     Raises:
         WrongUse: It is no number.
     """
-    given = os.environ.get("KB_PACE")
+    return _seconds("KB_PACE", least=0.0)
+
+
+def request_override() -> float | None:
+    """``KB_REQUEST_S``: most seconds that one request may take, all its tries and redirects together.
+
+    Raises:
+        WrongUse: It is no number.
+    """
+    return _seconds("KB_REQUEST_S", least=0.1)
+
+
+def _seconds(name: str, *, least: float) -> float | None:
+    given = os.environ.get(name)
     if not given:
         return None
     try:
         seconds = float(given)
     except ValueError:
         seconds = -1.0
-    if not 0 <= seconds < float("inf"):
+    if not least <= seconds < float("inf"):
         raise WrongUse(
-            f"KB_PACE={given!r} is no number of seconds", cause="it must be 0 or more", remedy="unset it"
+            f"{name}={given!r} is no number of seconds",
+            cause=f"it must be {least:g} or more",
+            remedy="unset it",
         )
     return seconds
 
@@ -135,13 +152,17 @@ class Pacer:
     def _write(self, path: Path) -> None:
         path.write_text(f"{self.time.monotonic()!r}", encoding="ascii")
 
+    def _denied(self, group: str) -> Path:
+        return self.folder / (re.sub(r"[^a-z0-9.-]", "_", group) + ".denied")
+
     def block(self, group: str) -> None:
-        """Remember that a group denied us, so that no process asks it for `BLOCK_S`."""
+        """Remember that a group denied us, so that no process asks it for a while."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._write(self.folder / f"{group}.denied")
+        self._write(self._denied(group))
 
     def denied_for(self, group: str) -> float:
         """Seconds a group is still left alone after it denied us."""
-        last = self._read(self.folder / f"{group}.denied")
+        last = self._read(self._denied(group))
         now = self.time.monotonic()
-        return max(0.0, last + BLOCK_S - now) if last is not None and last <= now else 0.0
+        length = BLOCK_S if group == ARXIV else BLOCK_OTHER_S
+        return max(0.0, last + length - now) if last is not None and last <= now else 0.0

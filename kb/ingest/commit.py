@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from kb.clock import stamp
 from kb.ingest.arxiv_calendar import earliest_announcement
 from kb.ingest.contract import SUMMARY_CHARS, Entry, Task, Window
 from kb.ingest.dates import ReadDate
 from kb.ingest.known import Known
+from kb.ingest.seen import Seen
 from kb.model import DateStamp, Item
 from kb.store import Base
 from kb.texts import keep_texts
@@ -100,6 +102,9 @@ class Committer:
             return
         first = min((known.first_seen for known in versions.values()), default=self._at)
         item = self._item(task, entry, work, content, first)
+        if notice := self._newer(entry, work, versions):
+            item = item.model_copy(update={"notices": (*item.notices, notice)})
+            report.note(f"{work}: {notice}")
         self._view.add(item)
         if len(entry.text) > SUMMARY_CHARS:
             self._texts[content] = entry.text
@@ -112,6 +117,26 @@ class Committer:
             taken.new.append(item)
         for notice in entry.notices:
             report.note(f"{work}: {notice}")
+
+    def _newer(self, entry: Entry, work: str, versions: dict[str, Seen]) -> str:
+        """What a reader of a draft or a page must know: the work has a version that nobody there has read."""
+        read = self._read_versions.get(work, set()) if entry.version and versions else set()
+        before = max((v for v in versions if v.isdecimal()), key=int, default="")
+        if not read or entry.version in read or not before or int(before) >= int(entry.version):
+            return ""
+        return f"version {entry.version} is out; what was drafted speaks of version {max(read, key=int)}"
+
+    @cached_property
+    def _read_versions(self) -> dict[str, set[str]]:
+        """Work → versions that drafts in any stage speak of; read once, and only where a work has a new version."""
+        from kb.draft import read_drafts
+
+        found: dict[str, set[str]] = {}
+        for _, draft in read_drafts(self.base):
+            for entry in draft.entries:
+                if entry.version:
+                    found.setdefault(entry.item, set()).add(str(entry.version))
+        return found
 
     def _notice(self, task: Task, entry: Entry, work: str, taken: Taken) -> None:
         """Add notices to the newest version of a known work; a record without a version tells nothing else new."""

@@ -136,6 +136,15 @@ class Skip:
     """It is fine, but does not belong to what was asked for."""
 
 
+@dataclass(frozen=True)
+class DraftText:
+    """A curator's text, taken into the inbox as a whole."""
+
+    name: str
+    """File name; its stem may give the slug."""
+    data: bytes
+
+
 @dataclass
 class Report:
     """What happened to one source: a funnel with reasons, and one status."""
@@ -155,6 +164,8 @@ class Report:
     seconds: float = 0.0
     notes: list[str] = field(default_factory=list)
     """Explanations, in the order they came up."""
+    moved_to: str = ""
+    """New address of the source, where every redirect was permanent."""
 
     def note(self, text: str) -> None:
         """Add an explanation, once."""
@@ -200,8 +211,14 @@ class Task:
     """Address → validators to store once everything is committed."""
     bodies: list[bytes] = field(default_factory=list)
     """Bytes to keep under ``.kb/bodies``."""
+    drafts: list[DraftText] = field(default_factory=list)
+    """Curators' texts to take into the inbox."""
+    root: Path | None = None
+    """Folder of the base, for kinds that read files which stand in it."""
     wanted: bool = False
     """The ids or addresses were named by the user."""
+    stopped: str = ""
+    """Why it is not asked at all; empty where it is."""
     requery: dt.timedelta = dt.timedelta(days=7)
     """How far windows overlap: indexes lag and have holes."""
 
@@ -214,9 +231,7 @@ class Task:
         validators = self.validators.get(url) if conditional else None
         answer = self.client.get(url, tally=self.report.tally, validators=validators, accept=accept)
         if answer.moved_to:
-            self.report.note(
-                f"moved for good to {answer.moved_to}; change url in sources/{self.config.name}.toml"
-            )
+            self.report.moved_to = answer.moved_to
         stated = (
             answer.validators if answer.validators.headers() else validators if answer.not_modified else None
         )
@@ -248,7 +263,7 @@ class Source(Protocol):
         """
         ...
 
-    def to_entry(self, raw: Any, task: Task) -> Entry | Skip:
+    def to_entry(self, raw: Any, task: Task) -> Entry | Skip | DraftText:
         """Turn one answer into an entry, or say why not. Decisions here, no network."""
         ...
 
@@ -281,6 +296,6 @@ def kind_of(config: SourceConfig) -> Source:
 
 
 __all__ = [
-    "Answer", "Entry", "Memory", "NoAnswer", "Report", "Skip", "Source", "Task", "Validators", "Window", "kind_of", "kinds",
+    "Answer", "DraftText", "Entry", "Memory", "NoAnswer", "Report", "Skip", "Source", "Task", "Validators", "Window", "kind_of", "kinds",
     "one_line", "plain_text",
 ]  # fmt: skip

@@ -20,6 +20,7 @@ from kb.curated.header import read_day
 from kb.draft import DraftPath, draft_file, front_matter, list_drafts, read_drafts, split_front_matter
 from kb.errors import BadInput, KbError, WrongUse
 from kb.files import decode_text, read_bytes, sha256
+from kb.ingest.contract import DraftText
 from kb.ingest.drafts.body import to_markdown
 from kb.ingest.drafts.records import to_assessments, to_draft, to_items
 from kb.model import Assessment, Item
@@ -108,7 +109,6 @@ def _source_row(draft: DraftReport) -> dict[str, Any]:
 class _Read:
     """A file that was read and understood; nothing is written yet."""
 
-    path: Path
     data: bytes
     curated: Curated
     curator: str
@@ -156,7 +156,27 @@ def ingest_files(
     state = _State(base)
     for path in files:
         try:
-            read = _read(path, curator=curator, date=date, slug=slug)
+            read = _read(_file(path), curator=curator, date=date, slug=slug)
+            report.drafts.append(_take(state, read, report, dry_run=dry_run))
+        except BadInput as error:
+            report.failed.append(error)
+    return report
+
+
+def ingest_texts(base: Base, texts: Sequence[DraftText], *, curator: str | None, dry_run: bool) -> FileReport:
+    """Take texts that a source brought into the inbox; the caller holds the short write lock.
+
+    Args:
+        base: The base.
+        texts: As they were found.
+        curator: Who wrote them, where a text does not say.
+        dry_run: Say what would be done, write nothing.
+    """
+    report = FileReport()
+    state = _State(base)
+    for given in texts:
+        try:
+            read = _read(given, curator=curator, date=None, slug=None)
             report.drafts.append(_take(state, read, report, dry_run=dry_run))
         except BadInput as error:
             report.failed.append(error)
@@ -189,30 +209,34 @@ class _State:
             number += 1
 
 
-def _read(path: Path, *, curator: str | None, date: str | None, slug: str | None) -> _Read:
+def _file(path: Path) -> DraftText:
     if path.is_symlink():
         raise BadInput(
             f"{path}: not read", cause="it is a symbolic link", remedy="give the file it points to"
         )
-    data = read_bytes(path, limit=MAX_DRAFT_BYTES)
-    text = decode_text(data, path.name)
+    return DraftText(path.name, read_bytes(path, limit=MAX_DRAFT_BYTES))
+
+
+def _read(given: DraftText, *, curator: str | None, date: str | None, slug: str | None) -> _Read:
+    data = given.data
+    text = decode_text(data, given.name)
     text = text.replace("\r\n", "\n")
-    values, body = split_front_matter(text, path.name)
-    curated = read_curated(body, path.name, 1 + text[: len(text) - len(body)].count("\n"))
+    values, body = split_front_matter(text, given.name)
+    curated = read_curated(body, given.name, 1 + text[: len(text) - len(body)].count("\n"))
     told = {k: str(v) for k, v in (values or {}).items() if k in {"curator", "date"} and v is not None}
     who, who_note = _one_of("curator", told.get("curator", "") or curated.curator, curator)
     day, day_note = _one_of("date", read_day(told.get("date", "")) or curated.date, date)
     for name, value in (("curator", who), ("date", day)):
         if not value:
             raise BadInput(
-                f"{path.name}: not ingested",
+                f"{given.name}: not ingested",
                 cause=f"its header names no {name}",
                 remedy=f"add a line to the text, or give --{name}",
                 next_command="kb ingest --help",
             )
     notes = tuple(note for note in (who_note, day_note) if note)
-    name = slug or slug_of(path.stem, day, curated.title, data)
-    return _Read(path, data, curated, folder_of(who), day, name, notes)
+    name = slug or slug_of(Path(given.name).stem, day, curated.title, data)
+    return _Read(data, curated, folder_of(who), day, name, notes)
 
 
 def _one_of(name: str, told: str, given: str | None) -> tuple[str, str]:

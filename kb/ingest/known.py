@@ -15,6 +15,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from kb.ingest import titles
+from kb.ingest.likeness import ALIKE, Alike, share
 from kb.ingest.seen import Seen, View, names_of, parts, row, row_of
 from kb.model import Item
 from kb.store import MONTH, Base
@@ -28,7 +30,7 @@ create index if not exists by_month on work(month);
 create table if not exists alias(key text primary key, id text) without rowid;
 create table if not exists note(key text primary key, value text) without rowid;
 """
-VERSION = 3
+VERSION = 4
 """Of the schema; another one is rebuilt."""
 ACTS = frozenset({"drop", "release", "merge", "split"})
 
@@ -46,8 +48,11 @@ class Known:
         """Staged and not yet written."""
         self._sizes: dict[str, int] = {}
         self._unsettled: set[str] = set()
+        self._notes: dict[str, str] = {}
         self._lock = threading.RLock()
         self._db = self._open(base.cache / "known.sqlite")
+        self.apart: set[frozenset[str]] = set()
+        """Pairs that a person keeps apart."""
         self.dropped, self._merged = self._acts()
         self._follow()
 
@@ -70,12 +75,16 @@ class Known:
             raise sqlite3.DatabaseError("another version")
         self.is_fresh = version == 0
         if self.is_fresh:  # nothing is written otherwise: another process may be in the middle of an ingest
-            db.executescript(SCHEMA)
+            db.executescript(SCHEMA + titles.SCHEMA)
             db.execute(f"pragma user_version = {VERSION}")
         return db
 
     def close(self) -> None:
-        """Close the index."""
+        """Close the index; what was staged and not flushed is forgotten."""
+        if self._notes:
+            if self._db.in_transaction:
+                self._db.execute("rollback")
+            self._db.executemany("insert or replace into note values(?, ?)", self._notes.items())
         self._db.close()
 
     def __enter__(self) -> Known:
@@ -85,6 +94,10 @@ class Known:
         self.close()
 
     # Following the files
+
+    def follow(self) -> None:
+        """Read what was appended past this index."""
+        self._follow()
 
     def _follow(self) -> None:
         folder = self.base.root / "items"
@@ -141,6 +154,7 @@ class Known:
         ids = [row[0] for row in self._db.execute("select distinct id from work where month = ?", (month,))]
         self.vanished.update(ids)
         self._db.execute("delete from work where month = ?", (month,))
+        titles.forget(self._db)
         self._db.executemany("delete from alias where id = ?", ((work,) for work in ids))
 
     def _take(self, lines: list[bytes], month: str) -> None:
@@ -192,8 +206,12 @@ class Known:
                 dropped.discard(entry.target)
             elif entry.act == "merge":
                 merged[entry.target] = entry.to
+                self.apart.discard(frozenset((entry.target, entry.to)))
             elif merged.get(entry.target) == entry.to:
                 merged.pop(entry.target)
+                self.apart.add(frozenset((entry.target, entry.to)))
+            else:
+                self.apart.add(frozenset((entry.target, entry.to)))
         return dropped, merged
 
     # Questions
@@ -326,14 +344,29 @@ class Known:
                 self._db.execute("insert or replace into file values(?, ?, ?, ?, ?)", row)
         self._unsettled.clear()
 
+    def alike(self, work: str) -> list[Alike]:
+        """Works whose titles are like this one's, most alike first; without those that people merged or keep apart."""
+        with self._lock:
+            titles.fill(self._db)
+            title, others = titles.met(self._db, work)
+        mine = self.follow_merges(work)
+        found = [
+            Alike(name, other, round(share(title, other), 3))
+            for name, other in others
+            if self.follow_merges(name) != mine and frozenset((name, work)) not in self.apart
+        ]
+        return sorted((one for one in found if one.share >= ALIKE), key=lambda one: (-one.share, one.id))
+
     def note(self, key: str) -> str:
         """A remark kept in the index."""
+        if key in self._notes:
+            return self._notes[key]
         row = self._db.execute("select value from note where key = ?", (key,)).fetchone()
         return str(row[0]) if row else ""
 
     def set_note(self, key: str, value: str) -> None:
-        """Keep a remark in the index."""
-        self._db.execute("insert or replace into note values(?, ?)", (key, value))
+        """Keep a remark in the index; written when the index is closed, also where nothing else is (a dry run)."""
+        self._notes[key] = value
 
 
 def _size(path: Path) -> int:

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from kb.errors import NothingMatches, WrongUse
 from kb.identity import identify
 from kb.ingest.known import Known
+from kb.ingest.likeness import Alike, may_be_one, people
 from kb.store import Base
+
+NOBODY: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,26 @@ def plan_split(base: Base, ids: Sequence[str]) -> list[Act]:
                 remedy="give the two ids to keep apart",
             )
         return [Act("split", work, works[0]) for work in works[1:]]
+
+
+def proposals(base: Base, known: Known, works: Sequence[str]) -> dict[str, list[Alike]]:
+    """Work → works that may be the same: titles alike, numbers equal, authors that do not speak against it.
+
+    A person answers with `kb merge` or `kb split`; either ends the proposal.
+    """
+    found = {work: alike for work in works if (alike := known.alike(work))}
+    if not found:
+        return {}
+    authors = {
+        work: frozenset().union(*(people(item.authors) for item in versions.values()))
+        for work, versions in base.latest_items().items()
+        if work in found or any(work == one.id for alike in found.values() for one in alike)
+    }
+    open_ = {
+        work: [one for one in alike if may_be_one(authors.get(work, NOBODY), authors.get(one.id, NOBODY))]
+        for work, alike in found.items()
+    }
+    return {work: alike for work, alike in open_.items() if alike}
 
 
 def record(base: Base, acts: Sequence[Act], *, reason: str, who: str, at: str) -> None:

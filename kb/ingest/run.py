@@ -20,11 +20,13 @@ from kb.clock import now, stamp
 from kb.errors import CannotRun, KbError, WrongUse, worst
 from kb.files import sha256
 from kb.http import Client, NoAnswer
-from kb.ingest import validators
+from kb.ingest import addresses, validators
 from kb.ingest.arxiv_calendar import why_quiet
 from kb.ingest.commit import Committer
-from kb.ingest.contract import Entry, Report, Skip, Task, Window, kind_of
+from kb.ingest.contract import DraftText, Entry, Report, Skip, Task, Window, kind_of
 from kb.ingest.known import Known
+from kb.ingest.likeness import Alike
+from kb.ingest.merges import proposals
 from kb.ingest.tombstones import record_deletions
 from kb.ingest.workers import side_by_side
 from kb.lock import LONG_WAIT_S, hold
@@ -37,6 +39,8 @@ WORKERS = 8
 FEED_KINDS = frozenset({"feed", "github_releases"})
 BATCH = 5000
 """Items that are written together: one append and one sync to disk for many small feeds."""
+MOST_COMPARED = 500
+"""New works whose titles are compared at once; after a larger import `kb why` does it one by one."""
 FINE = FINE_STATUS | {"moved", "withdrawn"}
 """Statuses that need no rerun: the answer came, and the report says what a person may change."""
 UNKNOWN_NAME = frozenset({"not-found", "bad-request"})
@@ -53,6 +57,10 @@ class Outcome:
     updated: list[str] = field(default_factory=list)
     explained: list[str] = field(default_factory=list)
     """Which key matched what, for ``--explain``."""
+    drafts: list[dict[str, Any]] = field(default_factory=list)
+    """Drafts that sources brought, as the contract shows them."""
+    proposed: dict[str, list[Alike]] = field(default_factory=dict)
+    """New works and known ones that may be the same."""
 
     def to_json(self) -> dict[str, Any]:
         """The document of ``kb ingest --json``, drafts aside."""
@@ -63,6 +71,12 @@ class Outcome:
             },
             "sources": [report.to_json() for report in self.reports],
             "items": {"new": self.new, "updated": self.updated},
+            "drafts": self.drafts,
+            "proposed": [
+                {"item": work, "like": one.id, "title": one.title, "share": one.share}
+                for work, alike in self.proposed.items()
+                for one in alike
+            ],
         }
 
     def exit_code(self) -> int:
@@ -160,6 +174,8 @@ def ingest(
         if not dry_run:
             with base.writing("kb ingest"):
                 known.settle()
+            if len(outcome.new) <= MOST_COMPARED:
+                outcome.proposed = proposals(base, known, outcome.new)
         listen({"event": "end", "new": len(outcome.new), "updated": len(outcome.updated)})
     _refuse_offline(outcome)
     return outcome
@@ -189,7 +205,7 @@ def _refuse_offline(outcome: Outcome) -> None:
 def _task(
     base: Base, source: SourceConfig, window: Window, client: Client, known: Known, *, fresh: bool
 ) -> Task:
-    return Task(
+    task = Task(
         config=source,
         window=window,
         client=client,
@@ -197,7 +213,10 @@ def _task(
         report=Report(source.name),
         validators={} if fresh else validators.load(base, source.name, window, known),
         wanted=source.name in NAMED or source.name.startswith("url-"),
+        root=base.root,
     )
+    task.stopped = "" if fresh else addresses.stopped(known, task)
+    return task
 
 
 def _fetch(task: Task, kind: Any, listen: Listener) -> list[Entry]:
@@ -205,6 +224,9 @@ def _fetch(task: Task, kind: Any, listen: Listener) -> list[Entry]:
     started = time.monotonic()
     listen({"event": "fetch", "name": task.config.name})
     entries: list[Entry] = []
+    if task.stopped:
+        task.report.fail("gone", task.stopped)
+        return entries
     try:
         entries.extend(_judged(kind.fetch(task), kind, task))
     except NoAnswer as problem:
@@ -219,7 +241,9 @@ def _judged(raws: Iterator[Any], kind: Any, task: Task) -> Iterator[Entry]:
     for raw in raws:
         task.report.fetched += 1
         made = kind.to_entry(raw, task)
-        if isinstance(made, Skip) and made.is_outside:
+        if isinstance(made, DraftText):
+            task.drafts.append(made)
+        elif isinstance(made, Skip) and made.is_outside:
             task.report.outside += 1
         elif isinstance(made, Skip):
             task.report.unusable += 1
@@ -234,6 +258,8 @@ def _commit(task: Task, entries: list[Entry], committer: Committer, outcome: Out
     """Stage what a source gave and complete its report; ids of the works it spoke of."""
     report = task.report
     items = committer.take(task, entries, outcome.explained)
+    if task.drafts:
+        _take_drafts(task, committer, outcome)
     outcome.reports.append(report)
     outcome.new.extend(item.id for item in items.new)
     outcome.updated.extend(item.id for item in items.updated)
@@ -243,7 +269,33 @@ def _commit(task: Task, entries: list[Entry], committer: Committer, outcome: Out
         report.status = "no-news"
         if task.config.kind.startswith("arxiv") and (why := why_quiet(task.window.now)):
             report.note(why)
+    addresses.remember(committer.known, task)
     return items.ids
+
+
+def _take_drafts(task: Task, committer: Committer, outcome: Outcome) -> None:
+    """Take texts that a source brought into the inbox; their entries are what the source gave."""
+    from kb.ingest.files import ingest_texts
+
+    base, report = committer.base, task.report
+    committer.flush()
+    with base.writing("kb ingest"):
+        made = ingest_texts(
+            base, task.drafts, curator=task.config.publisher or None, dry_run=committer.dry_run
+        )
+    committer.known.follow()
+    report.fetched += sum(draft.entries for draft in made.drafts) - len(task.drafts)
+    report.new += sum(draft.new for draft in made.drafts)
+    report.known += sum(draft.known for draft in made.drafts)
+    report.updated += sum(draft.updated for draft in made.drafts)
+    report.unusable += len(made.failed)
+    for draft in made.drafts:
+        report.note(f"{draft.path}: {draft.entries} entries" + (", known" if draft.is_known else ""))
+    for problem in made.failed:
+        report.fail("partial", f"{problem.what}: {problem.cause}")
+    outcome.drafts.extend(draft.to_json() for draft in made.drafts if not draft.is_known)
+    outcome.new.extend(made.new)
+    outcome.updated.extend(made.updated)
 
 
 def _settle(waiting: list[tuple[Task, list[str]]], committer: Committer) -> None:

@@ -220,3 +220,18 @@ def test_a_reader_is_not_held_up_by_an_ingest_that_is_not_written_yet(base, blog
             assert not reader.has("url:example.org/staged")
     with Known(base) as later:
         assert not later.has("url:example.org/staged"), "what was never written is not known"
+
+
+def test_asking_for_look_alikes_is_not_held_up_by_an_ingest_that_is_not_written_yet(base, blog, ingest):
+    import time
+
+    blog(post(1, "Efficient serving with a paged cache"), post(2, "Efficient Serving With a Paged Cache"))
+    ingest()
+    with Known(base) as one:
+        assert [found.id for found in one.alike("url:example.org/1")] == ["url:example.org/2"]
+    (item,) = [item for item in base.items() if item.id == "url:example.org/1"]
+    with Known(base) as writer, Known(base) as reader:
+        writer.stage([item.model_copy(update={"id": "url:example.org/staged"})])
+        started = time.monotonic()
+        assert [found.id for found in reader.alike("url:example.org/1")] == ["url:example.org/2"]
+        assert time.monotonic() - started < 10, "it does not wait for the writer's 30 s"

@@ -195,11 +195,7 @@ def _print(
         emit_json(_document(outcome, drafts, written))
         return
     if outcome:
-        from kb.cli.shared import emit_rows
-
-        columns = ("name", "status", "fetched", "new", "updated", "known", "outside", "unusable", "detail")
-        emit_rows([report.to_json() for report in outcome.reports], as_json=False, fields="", columns=columns)
-        say(f"{len(outcome.new)} new, {len(outcome.updated)} updated")
+        _print_outcome(outcome)
     for made in written:
         say(f"{made['path']}: {made['entries']} entries")
     for draft in drafts.drafts if drafts else []:
@@ -213,6 +209,17 @@ def _print(
             note(f"  {text}")
 
 
+def _print_outcome(outcome: Outcome) -> None:
+    from kb.cli.shared import emit_rows
+
+    columns = ("name", "status", "fetched", "new", "updated", "known", "outside", "unusable", "detail")
+    emit_rows([report.to_json() for report in outcome.reports], as_json=False, fields="", columns=columns)
+    say(f"{len(outcome.new)} new, {len(outcome.updated)} updated")
+    for work, alike in outcome.proposed.items():
+        for one in alike:
+            say(f"{work} looks like {one.id} ({one.share:.2f}); kb merge or kb split says")
+
+
 def _document(
     outcome: Outcome | None, drafts: FileReport | None, written: list[dict[str, Any]]
 ) -> dict[str, Any]:
@@ -221,15 +228,17 @@ def _document(
         "window": window,
         "sources": [],
         "items": {"new": [], "updated": []},
+        "proposed": [],
         "drafts": [],
     }
     if outcome:
         found |= outcome.to_json()
     if drafts:
         given = drafts.to_json()
-        found["drafts"] = [*given["drafts"], *written]
+        found["drafts"] = [*found["drafts"], *given["drafts"]]
         found["sources"] = [*found["sources"], *given["sources"]]
         found["items"] = {key: [*found["items"][key], *given["items"][key]] for key in ("new", "updated")}
+    found["drafts"] = [*found["drafts"], *written]
     return found
 
 

@@ -16,7 +16,7 @@ from kb.cli.shared import acting_person, dry_run_option, emit_json, json_option,
 def command(ctx: click.Context, ids: tuple[str, ...], reason: str, dry_run: bool, as_json: bool) -> None:
     r"""Undo a merge, or keep two items apart that look alike.
 
-    The log keeps it; `kb check` does not propose the pair again.
+    The log keeps it; `kb why` does not propose the pair again.
 
     \b
     kb split url:example.org/part-1 url:example.org/part-2 --reason "two parts of one series"

@@ -30,9 +30,15 @@ def command(ctx: click.Context, id_: str, as_json: bool) -> None:
     kb why arxiv:2606.06302
     kb why jay/2026-07-02-brief#2.1 --json
     """
+    from kb.ingest.known import Known
+    from kb.ingest.merges import proposals
     from kb.triage.why import explain
 
-    found = explain(open_base(ctx), id_)
+    base = open_base(ctx)
+    found = explain(base, id_)
+    with Known(base) as known:
+        alike = proposals(base, known, [found["item"]]).get(found["item"], [])
+    found["proposed"] = [{"like": one.id, "title": one.title, "share": one.share} for one in alike]
     if as_json:
         emit_json(found)
     else:
@@ -53,6 +59,10 @@ def _tell(found: dict[str, Any]) -> None:
         say(f"  {rule['weight']:+7.2f}  {rule['rule']:<18} {text_of(rule['evidence'])}")
     for other in found["duplicates"]:
         say(f"  same work as {other}")
+    for other in found["proposed"]:
+        say(
+            f"  looks like {other['like']} ({other['share']:.2f}: {text_of(other['title'])}); kb merge or kb split says"
+        )
     for what in found["blocked_by"]:
         say(f"  why not: {what}" + (f" ({NEXT[what]})" if what in NEXT else ""))
     if found["drafts"]:
