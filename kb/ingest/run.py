@@ -172,13 +172,17 @@ def ingest(
                     job.cancel()
                 raise
         if not dry_run:
-            with base.writing("kb ingest"):
-                known.settle()
-            if len(outcome.new) <= MOST_COMPARED:
-                outcome.proposed = proposals(base, known, outcome.new)
+            _close(base, known, outcome)
         listen({"event": "end", "new": len(outcome.new), "updated": len(outcome.updated)})
     _refuse_offline(outcome)
     return outcome
+
+
+def _close(base: Base, known: Known, outcome: Outcome) -> None:
+    with base.writing("kb ingest"):
+        known.settle()
+    if len(outcome.new) <= MOST_COMPARED:
+        outcome.proposed = proposals(base, known, outcome.new)
 
 
 @contextlib.contextmanager
