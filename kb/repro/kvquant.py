@@ -1,20 +1,33 @@
-"""KVQuant, arxiv:2401.18079: bits with outliers, and do a million tokens fit?
+"""KVQuant, arxiv:2401.18079: bits with outliers, do a million tokens fit, and what do channels and RoPE change?
 
-Backs     kvquant/ratio-4bit · ratio-3bit · ratio-2bit · 1m · 10m
+Backs     kvquant/ratio-4bit · ratio-3bit · ratio-2bit · 1m · 10m · per-channel · pre-rope
 Question  Outliers cost 1 % of (16 + 16) bits. Memory left beside 16-bit weights holds how many tokens at 6.9 times?
-Shows not Perplexity; the capacity figures hold only at a bare 8 times, for which no quality is reported.
+          Planted keys with outlier channels are quantised per token and per channel, before and after RoPE.
+Shows not Perplexity: of the two ablations only the direction is checked, by squared error. The capacity figures hold
+          only at a bare 8 times, for which no quality is reported.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from kb.model import Claim, Figure, Measurement, Outcome, Point, Series, Text
 from kb.repro.harness.exact import Quantity, by_claim, exact
 from kb.repro.harness.judge import Answer
+from kb.repro.sim.quantisers import min_max, planted_keys, squared_error, with_rope
 from kb.repro.sim.shapes import find_model
 
-CLAIMS = ("kvquant/ratio-4bit", "kvquant/ratio-3bit", "kvquant/ratio-2bit", "kvquant/1m", "kvquant/10m")
+CLAIMS = (
+    "kvquant/ratio-4bit",
+    "kvquant/ratio-3bit",
+    "kvquant/ratio-2bit",
+    "kvquant/1m",
+    "kvquant/10m",
+    "kvquant/per-channel",
+    "kvquant/pre-rope",
+)
 LEVELS = ("derived",)
 NEEDS = ()
 MODEL = find_model("llama-2-7b")  # the shape of LLaMA-7B
@@ -56,7 +69,60 @@ def check_fits(claim: Claim, taken: Sequence[Measurement]) -> Answer:
     )
 
 
+DRAWS, TOKENS, DIM = 12, 1024, 128
+
+
+def channels_gain(rng: np.random.Generator, bits: float, outlier: float, aside: float) -> list[float]:
+    """Squared error of keys with a range per token over that with a range per channel, one per draw."""
+    found = []
+    for _ in range(DRAWS):
+        keys = planted_keys(rng, TOKENS, DIM, outlier)
+        token, channel = (squared_error(keys, min_max(keys, int(bits), axis, aside)) for axis in (1, 0))
+        found.append(token / channel)
+    return found
+
+
+def before_rope_gain(rng: np.random.Generator, bits: float, outlier: float, aside: float) -> list[float]:
+    """Squared error with a range per channel after RoPE over that before it, one per draw."""
+    found = []
+    for _ in range(DRAWS):
+        keys = planted_keys(rng, TOKENS, DIM, outlier)
+        turned = with_rope(keys)
+        after, before = (squared_error(x, min_max(x, int(bits), 0, aside)) for x in (turned, keys))
+        found.append(after / before)
+    return found
+
+
+def direction(claim: Claim, taken: Sequence[Measurement]) -> Answer:
+    """Whether the squared error moves the way the stated perplexity does; how far perplexity moves it cannot say."""
+    del claim
+    spans = {str(one.case["pattern"]): (min(one.samples), max(one.samples)) for one in taken}
+    good = [name for name, (least, _) in spans.items() if least > 1]
+    shown = ", ".join(f"{name} {least:.2f}–{most:.2f}" for name, (least, most) in spans.items())
+    return (
+        Outcome.PARTLY if good else Outcome.CONTRADICTED,
+        f"squared error falls in every draw of {len(good)} of {len(spans)} cases (times: {shown}); perplexity needs the model",
+        f"{len(spans)} 种情形中 {len(good)} 种的均方误差每次都下降（倍数：{shown}）；困惑度须有模型才能检验",
+    )
+
+
+WITHOUT_FIGURE = "only the direction is checked: the stated figure is in perplexity, which needs the model"
 QUANTITIES = (
+    *(
+        Quantity(
+            claim,
+            compute,
+            {"outlier": outlier, "aside": aside, "bits": 3},
+            pattern=f"channels-at-{outlier}-{round(100 * aside)}-percent-aside",
+            insensitive=WITHOUT_FIGURE,
+        )
+        for claim, compute in (
+            ("kvquant/per-channel", channels_gain),
+            ("kvquant/pre-rope", before_rope_gain),
+        )
+        for outlier in (0, 10, 30)
+        for aside in (0, 0.01)
+    ),
     *(
         Quantity(
             f"kvquant/ratio-{bits}bit",
@@ -79,7 +145,7 @@ QUANTITIES = (
 )
 
 cases, check, measure = exact(QUANTITIES)
-judge = by_claim({"fits": check_fits})
+judge = by_claim({"fits": check_fits, "direction": direction})
 
 
 def figure(taken: Sequence[Measurement]) -> tuple[Figure, ...]:

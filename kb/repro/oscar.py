@@ -1,23 +1,26 @@
 """OScaR, arxiv:2605.19660: what is 5.3, can a step be 3.0 times faster, and what does the norm step do?
 
-Backs     oscar/memory · decode · throughput · tni
+Backs     oscar/memory · decode · throughput · tni · quant-cost
 Question  2 bits with scales per 32 tokens are 3.0 effective bits. Weights included, the step has a bound. Synthetic keys
-          with a few low-norm tokens show the error of each step.
+          with a few low-norm tokens show the error of each step. The operations of three quantisers are counted by
+          running them.
 Shows not Task scores, or kernels.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from kb.model import Figure, Measurement, Point, Series, Text
 from kb.repro.harness.exact import Quantity, bounded, by_claim, exact, explained
 from kb.repro.sim.bounds import step_gain
+from kb.repro.sim.operations import fast_rotation, operations
 from kb.repro.sim.shapes import find_model
 
-CLAIMS = ("oscar/memory", "oscar/decode", "oscar/throughput", "oscar/tni")
+CLAIMS = ("oscar/memory", "oscar/decode", "oscar/throughput", "oscar/tni", "oscar/quant-cost")
 LEVELS = ("derived",)
 NEEDS = ()
 
@@ -84,6 +87,51 @@ def norm_gain(rng: np.random.Generator, group: float, norm: float) -> list[float
     return [a / b for a, b in zip(without, low_norm_error(rng, group, norm, 1), strict=True)]
 
 
+def _grouped(x: np.ndarray, group: int) -> np.ndarray:
+    """2-bit codes with a range per group of consecutive rows and column, as KIVI quantises keys."""
+    blocks = x.reshape(-1, group, x.shape[1])
+    least, most = blocks.min(axis=1, keepdims=True), blocks.max(axis=1, keepdims=True)
+    codes: np.ndarray = np.rint((blocks - least) / ((most - least) / 3))
+    return codes
+
+
+def _normed(x: np.ndarray) -> np.ndarray:
+    made: np.ndarray = x / np.sqrt((x * x).sum(axis=1, keepdims=True))
+    return made
+
+
+def _nearest(x: np.ndarray, edges: int) -> np.ndarray:
+    """Number of codebook edges below each value: one comparison and one addition per edge."""
+    code = (x > 0) + 0
+    for edge in range(1, edges):
+        code = code + (x > edge)
+    return code
+
+
+def _two_stage(x: np.ndarray) -> np.ndarray:
+    """TurboQuant's scheme for inner products at 2 bits: one bit of codebook, one bit of sketch, rotations by butterflies."""
+    first = fast_rotation(_normed(x))
+    code = _nearest(first, 1)
+    return fast_rotation(first - code) > 0
+
+
+def _scheme(number: int, group: int, x: np.ndarray) -> None:
+    """Quantise keys and values by KIVI (0), OScaR (1: values are rotated in the weights, offline) or TurboQuant (2)."""
+    if number == 2:  # noqa: PLR2004  its number
+        _two_stage(x)
+        _two_stage(x)
+        return
+    _grouped(_normed(fast_rotation(x)) if number else x, group)
+    _grouped(x, group)
+
+
+def units(scheme: float, group: float, kivi_units: float) -> float:
+    """Operations of a scheme in units in which KIVI takes ``kivi_units``; one head of 1,024 tokens of K and of V."""
+    x = np.random.default_rng(0).standard_normal((1024, 128))
+    count, yardstick = (operations(partial(_scheme, number, int(group)), x) for number in (int(scheme), 0))
+    return kivi_units * count / yardstick
+
+
 CONTEXTS = (4096, 8192, 16_384, 32_768, 131_072)
 QUANTITIES = (
     *(
@@ -110,6 +158,10 @@ QUANTITIES = (
             pattern=f"batch-48-{context}-tokens",
         )
         for context in CONTEXTS[1:4]
+    ),
+    *(
+        Quantity("oscar/quant-cost", units, {"scheme": scheme, "group": 32, "kivi_units": 82e6}, pattern=name)
+        for scheme, name in ((1, "ours"), (2, "two-stage"))
     ),
     Quantity("oscar/tni", norm_gain, {"group": 32, "norm": 0.1}),
 )

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from kb.model import Figure, Measurement, Point, Series, Text
 from kb.repro.harness.bench import Bench
 from kb.repro.harness.exact import Point as Point_
 from kb.repro.harness.exact import Quantity, by_claim, exact
+from kb.repro.sim.quantisers import codebook
 
 CLAIMS = (
     "turboquant/mse-b1",
@@ -34,38 +34,8 @@ CLAIMS = (
 )
 LEVELS = ("derived",)
 NEEDS = ()
-GRID = 40_001
 CLOSE = 0.01
 """Relative difference that the draws may show."""
-
-
-@cache
-def codebook(bits: int, dim: int) -> tuple[tuple[float, ...], float]:
-    """Levels of the optimal scalar quantiser for one coordinate of a random unit vector, and its total squared error.
-
-    The density of a coordinate is proportional to ``(1 - x²)^((d-3)/2)``. Lloyd's iteration on a fine grid.
-
-    Args:
-        bits: Per coordinate.
-        dim: Dimension d of the sphere.
-
-    Returns:
-        Sorted levels, and the error summed over all d coordinates (the squared norm is 1).
-    """
-    x = np.linspace(-1, 1, GRID)
-    density = np.maximum(1 - x**2, 0) ** ((dim - 3) / 2)
-    density /= density.sum()
-    cumulative = np.cumsum(density)
-    levels = np.interp((np.arange(2**bits) + 0.5) / 2**bits, cumulative, x)
-    for _ in range(2000):
-        nearest = np.searchsorted((levels[1:] + levels[:-1]) / 2, x)
-        mass = np.bincount(nearest, density, 2**bits)
-        moved = np.bincount(nearest, density * x, 2**bits) / np.maximum(mass, 1e-300)
-        if np.abs(moved - levels).max() < 1e-12:  # noqa: PLR2004  converged
-            break
-        levels = moved
-    nearest = np.searchsorted((levels[1:] + levels[:-1]) / 2, x)
-    return tuple(levels.tolist()), float(dim * np.sum(density * (x - levels[nearest]) ** 2))
 
 
 def squared_error(bits: float, dim: float) -> float:
