@@ -65,8 +65,10 @@ def test_h02_an_id_that_is_none_is_told_in_the_apis_own_words_and_asked_once_P01
         lambda _: (400, {"content-type": "application/atom+xml"}, recorded(data / "arxiv_api", "id_abc"))
     )
     ended = kb("ingest", "--arxiv-id", "abc", "--no-triage", "--json")
+    # the case says 1; by the contract, whose exit codes these are, a name that means nothing is 2 and 1 is for findings
     assert ended.code == 2
-    assert "incorrect id format for abc" in source(ended, "arxiv-id")["detail"] + ended.err
+    assert "incorrect id format for abc" in source(ended, "arxiv-id")["detail"]
+    assert "incorrect id format for abc" in ended.err
     assert source(ended, "arxiv-id")["status"] == "bad-request"
     assert len(web.asked) == 1
     assert list(base.items()) == []
@@ -98,9 +100,15 @@ def test_h04_an_old_style_id_makes_no_folder_P029_P033(kb, base, replay_api, dat
 
 def test_h05_a_title_may_be_the_digit_zero_P031_P032(kb, base, items, replay_api, data):
     replay_api(lambda _: (200, {}, recorded(data / "arxiv_api", "id_2104.12255v1")))
-    assert kb("ingest", "--arxiv-id", "2104.12255", "--json").code == 0
+    settings = base.root / "kb.toml"
+    settings.write_text('zone = "UTC"\n[triage]\nkeep = -99.0\nwatch = -100.0\n')  # every item is drafted
+    ended = kb("ingest", "--arxiv-id", "2104.12255", "--json")
+    assert ended.code == 0, ended.err
     assert items()["arxiv:2104.12255"]["title"] == "0"
     assert [(item.title, item.version) for item in base.items()] == [("0", "1")]
+    (draft,) = ended.json["drafts"]
+    text = (base.root / draft["path"]).read_text()
+    assert re.search(r"^## .* · 0$", text, re.MULTILINE), text
 
 
 def test_h06_half_a_page_is_asked_again_and_never_taken_for_all_P009(kb, web, follow, base, data):

@@ -16,6 +16,13 @@ from tests.ingest.atom import ATOM, ENTRY
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def seconds_of(call, code):
+    """Wall seconds of a call that ends with this code."""
+    started = time.monotonic()
+    assert call().code == code
+    return time.monotonic() - started
+
+
 def program(*args, **extra):
     """`kb` in a process of its own, in the environment of this test."""
     return subprocess.Popen(
@@ -28,7 +35,7 @@ def program(*args, **extra):
     )
 
 
-def test_h20_of_two_runs_one_works_and_the_other_says_who_does_P139_P142(web, follow, base):
+def test_h20_of_two_runs_one_works_and_the_other_says_who_does_P139_P142(kb, web, follow, base):
     gate = threading.Event()
 
     def slow(_, __):
@@ -42,10 +49,9 @@ def test_h20_of_two_runs_one_works_and_the_other_says_who_does_P139_P142(web, fo
         deadline = time.monotonic() + 20
         while not web.asked and time.monotonic() < deadline:
             time.sleep(0.02)
-        started = time.monotonic()
         second = program("-C", str(base.root), "ingest", "--no-triage")
         _, err = second.communicate(timeout=20)
-        waited = time.monotonic() - started
+        waits = [seconds_of(lambda: kb("ingest", "--no-triage"), 6) for _ in range(3)]
     finally:
         gate.set()
     first.communicate(timeout=20)
@@ -53,7 +59,8 @@ def test_h20_of_two_runs_one_works_and_the_other_says_who_does_P139_P142(web, fo
     assert second.returncode == 6
     assert str(first.pid) in err
     assert re.search(r"since \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", err)
-    assert waited < 15, "it gives up after a second; the rest is starting Python on a busy machine"
+    assert min(waits) < 2, "where the program is loaded already; starting Python takes what the machine gives"
+    assert not list(base.root.rglob("index.lock"))
     assert len(list(Base(base.root).items())) == 1
 
 

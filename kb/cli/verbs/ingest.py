@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from kb.model import SourceConfig
     from kb.store import Base
 
+QUIET = frozenset({"ok", "no-news", "not-modified"})
+"""Statuses that need no word of explanation while a run goes on."""
+
 
 def day(_: click.Context, param: click.Parameter, value: str | None) -> dt.date | None:
     """Read an option that is a day."""
@@ -267,7 +270,8 @@ class _Progress:
             if self._bar is not None:
                 self._bar.update(self._task, advance=1, description=event["name"])
             else:
-                note(f"{event['name']}: {event['status']}, {event['new']} new of {event['fetched']}")
+                why = "" if event["status"] in QUIET else f" ({event['detail']})"
+                note(f"{event['name']}: {event['status']}, {event['new']} new of {event['fetched']}{why}")
 
     def _open(self, total: int) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
