@@ -213,6 +213,8 @@ class Verdict(Record):
     """Digest of the `Environment`."""
     at: str = ""
     """Moment of the newest measurement behind it; empty where nothing was measured."""
+    since: str = ""
+    """Moment since which our numbers say just this: a run that finds the same again does not move it."""
     run: str = ""
     """Digest of the measurements it rests on."""
     digests: dict[str, str] = {}

@@ -28,6 +28,7 @@ def claim_row(claim: Claim, verdict: Verdict, causes: Sequence[str]) -> dict[str
         "repro": verdict.repro,
         "machine": verdict.machine,
         "at": verdict.at,
+        "since": verdict.since or verdict.at,
         "stale": list(causes),
         "url": f"systems/{system_slug(system_of(claim))}/#{anchor_of(claim.id)}",
     }

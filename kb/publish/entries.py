@@ -26,9 +26,7 @@ class Row:
     ours: Safe
     verdict: Safe
     level: Safe
-    date: Safe
-    machine: Safe
-    command: Safe
+    since: Safe
 
 
 @dataclass(frozen=True)
@@ -77,17 +75,39 @@ def outcome_label(outcome: Outcome, language: str) -> Safe:
 
 
 def row_of(claim: Claim, verdict: Verdict, page: str, language: str) -> Row:
-    """Cells of the evidence table: the source's figure beside ours, the verdict, what it rests on."""
+    """Cells of the evidence table: the source's figure beside ours, which leads to its samples, and the verdict."""
     return Row(
-        claim=claim_link(claim, page),
+        claim=Safe(f"{claim_link(claim, page)} {markdown(pick(claim.statement, language))}"),
         stated=markdown(stated(claim, language)),
-        ours=markdown(measured(verdict, language)),
+        ours=ours_link(verdict, page, language),
         verdict=outcome_label(verdict.verdict, language),
         level=markdown(pick(LEVELS[verdict.level], language) if verdict.level else "—"),
-        date=markdown(verdict.at[:10] or "—"),
-        machine=markdown(verdict.machine or "—"),
-        command=code(f"kb repro {verdict.repro}") if verdict.repro else Safe("—"),
+        since=markdown(since_of(verdict) or "—"),
     )
+
+
+def since_of(verdict: Verdict) -> str:
+    """Day since which our numbers say what they say; empty where nothing was measured."""
+    return (verdict.since or verdict.at)[:10]
+
+
+def ours_link(verdict: Verdict, page: str, language: str) -> Safe:
+    """Our figure, linked to the samples it was computed from."""
+    figure = markdown(measured(verdict, language))
+    return path_link(figure, samples_path(verdict, page)) if verdict.measured and verdict.repro else figure
+
+
+def samples_path(verdict: Verdict, page: str) -> str:
+    """Relative path from a page to the samples of the verdict's reproduction."""
+    folder = "".join(char if char.isalnum() or char in "-_" else "-" for char in verdict.repro)
+    return f"{published_root(page)}../measurements/{folder}/"
+
+
+def run_again(verdict: Verdict, page: str, language: str) -> Safe:
+    """How a reader checks a number: the command that runs it again, what explains it, its samples."""
+    again = f"{code(f'kb repro {verdict.repro}')} · {code(f'kb verdict {verdict.claim} --explain')}"
+    samples = path_link(markdown(say("samples", language)), samples_path(verdict, page))
+    return Safe(f"{label_of('command', language)}{again} · {samples}")
 
 
 def finding_of(claim: Claim, verdict: Verdict, page: str, language: str) -> Safe:
@@ -104,8 +124,8 @@ def reason_of(verdict: Verdict, language: str) -> str:
     return verdict.reason_zh if language == "zh" and verdict.reason_zh else verdict.reason
 
 
-def details_of(claim: Claim, verdict: Verdict, language: str) -> tuple[Safe, ...]:
-    """What stands under a finding: the other language, conditions, cases, quote."""
+def details_of(claim: Claim, verdict: Verdict, page: str, language: str) -> tuple[Safe, ...]:
+    """What stands under a finding: the other language, conditions, cases, quote, how to run it again."""
     other = other_language(claim.statement, language)
     lines = [Safe(f"*{markdown(other)}*")] if other else []
     if claim.conditions:
@@ -116,13 +136,19 @@ def details_of(claim: Claim, verdict: Verdict, language: str) -> tuple[Safe, ...
     if verdict.cases:
         cases = "; ".join(f"{name} {interval(value)}" for name, value in verdict.cases.items())
         lines.append(labelled("cases", cases, language))
+    if verdict.repro:
+        lines.append(run_again(verdict, page, language))
     return tuple(lines)
+
+
+def label_of(key: str, language: str) -> Safe:
+    """``label: ``."""
+    return Safe(markdown(say(key, language)) + ("：" if language == "zh" else ": "))
 
 
 def labelled(key: str, text: str, language: str) -> Safe:
     """``label: text``."""
-    colon = "：" if language == "zh" else ": "
-    return Safe(f"{markdown(say(key, language))}{colon}{markdown(text)}")
+    return Safe(label_of(key, language) + markdown(text))
 
 
 def relay_lines(claims: Sequence[Claim], language: str) -> tuple[Safe, ...]:

@@ -71,7 +71,7 @@ def verdict_entries(pairs: Iterable[Pair], language: str) -> list[Entry]:
                 summary=one_line(
                     f"{stated(claim, language)} → {measured(verdict, language)} ({level}). {reason_of(verdict, language)}"
                 ),
-                at=verdict.at,
+                at=verdict.since or verdict.at,
                 tags=(verdict.verdict.value, *claim.topics),
             )
         )

@@ -17,17 +17,20 @@ from typing import TYPE_CHECKING, Any
 from kb.files import digest
 from kb.model import Figure, Series, Text
 from kb.publish.escape import one_line
+from kb.publish.numbers import digits
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-DRAWING = 2
+DRAWING = 3
 """Version of this module's drawing; raising it redraws every figure."""
 WIDTH_IN, HEIGHT_IN = 7.2, 3.6
 LEGEND_ROW_IN = 0.24
 TITLE_ROW_IN = 0.19
 LABEL_COLUMNS, Y_LABEL_COLUMNS = 76, 40
 """Widest line of a label; a Chinese character takes two columns."""
+TICK_DIGITS, TICK_NOISE = 6, 1e-12
+"""Significant digits of a tick; below the second number a tick is zero that rounding missed."""
 INK, FAINT, PAPER = "#1f2328", "#d0d7de", "#ffffff"
 COLOURS = ("#0969da", "#cf222e", "#1a7f37", "#9a6700", "#8250df", "#bf3989", "#57606a", "#0a7ea4")
 """Each has a contrast of at least 4.5 on the ground."""
@@ -139,8 +142,9 @@ def _label(axes: Axes, figure: Figure, language: str) -> None:
 
     axes.set_xlabel(wrap(both(figure.x, language), LABEL_COLUMNS))
     axes.set_ylabel(wrap(both(figure.y, language), Y_LABEL_COLUMNS))
-    plain = FuncFormatter(lambda value, _: f"{value:g}")
+    plain = FuncFormatter(lambda value, _: digits(value, TICK_DIGITS) if abs(value) > TICK_NOISE else "0")
     for axis, scale, name in ((axes.xaxis, figure.x_scale, "x"), (axes.yaxis, figure.y_scale, "y")):
+        axis.set_major_formatter(plain)  # no "1e6" in a corner for a reader to multiply by
         if scale == "linear":
             continue
         base = 2 if scale == "log2" else 10

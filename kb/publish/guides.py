@@ -8,9 +8,18 @@ from fnmatch import fnmatchcase
 
 from kb.errors import BadConfig
 from kb.model import Claim, Guide, GuideSection, Item, Verdict
-from kb.publish.entries import Pair, claim_link, finding_of, outcome_label, system_path
+from kb.publish.entries import (
+    Pair,
+    claim_link,
+    finding_of,
+    label_of,
+    labelled,
+    ours_link,
+    outcome_label,
+    system_path,
+)
 from kb.publish.escape import Safe, markdown, path_link
-from kb.publish.numbers import measured, stated
+from kb.publish.numbers import stated
 from kb.publish.page import system_of
 from kb.publish.render import fill
 from kb.publish.words import pick, say
@@ -88,23 +97,18 @@ def _section(
     else:
         tick = "[ ] " if section.show == "checklist" else ""
         lines = [
-            (Safe(tick + finding_of(claim, verdict, page, language)), _beside(claim, verdict, language))
+            (Safe(tick + finding_of(claim, verdict, page, language)), _beside(claim, verdict, page, language))
             for claim, verdict in pairs
         ]
     return fill("guide.md.j2", language, table=table, lines=lines).encode()
 
 
-def _beside(claim: Claim, verdict: Verdict, language: str) -> tuple[Safe, ...]:
+def _beside(claim: Claim, verdict: Verdict, page: str, language: str) -> tuple[Safe, ...]:
     """The source's figure beside ours, under a finding; nothing where neither is a number."""
     if claim.low is None and verdict.measured is None:
         return ()
-    colon = "：" if language == "zh" else ": "
-    return (
-        Safe(
-            f"{markdown(say('stated', language))}{colon}{markdown(stated(claim, language))}"
-            f" · {markdown(say('ours', language))}{colon}{markdown(measured(verdict, language))}"
-        ),
-    )
+    figures = labelled("stated", stated(claim, language), language)
+    return (Safe(f"{figures} · {label_of('ours', language)}{ours_link(verdict, page, language)}"),)
 
 
 def _table(head: list[str], rows: list[list[Safe]]) -> dict[str, object]:
@@ -123,7 +127,7 @@ def _matrix(pairs: list[Pair], page: str, language: str) -> dict[str, object]:
             _system(claim, page),
             Safe(f"{claim_link(claim, page, short=True)} {markdown(pick(claim.statement, language))}"),
             markdown(stated(claim, language)),
-            markdown(measured(verdict, language)),
+            ours_link(verdict, page, language),
             outcome_label(verdict.verdict, language),
         ]
         for claim, verdict in pairs

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from kb.model import Claim, Interval, Stated, Verdict
+from kb.model import Claim, Interval, Outcome, Stated, Verdict
 from kb.publish.words import say
 
+_DECIDED = frozenset({Outcome.HOLDS, Outcome.PARTLY, Outcome.CONTRADICTED})
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _PREFIXED = {"bytes": "B", "bytes/s": "B/s", "flop": "FLOP", "flop/s": "FLOP/s"}
 _FORMS = {"fraction": "{x} %", "ratio": "{x}×", "usd": "US${x}", "count": "{x}", "score": "{x}", "": "{x}"}
@@ -65,9 +66,9 @@ def stated(source: Stated | Claim, language: str) -> str:
 
 
 def measured(verdict: Verdict, language: str) -> str:
-    """Our figure, its interval where it has a width, and n; says so where nothing was measured."""
+    """Our figure, its interval where it has a width, and n; where there is none, whether a check or nobody judged."""
     if verdict.measured is None:
-        return say("not-measured", language)
+        return say("checked" if verdict.verdict in _DECIDED else "not-measured", language)
     return interval(verdict.measured)
 
 

@@ -103,7 +103,7 @@ def _evidence(page: TopicPage, language: str) -> str:
         summary=summary_lines(page.verdicts, language),
         rows=[row_of(claim, verdict, topic, language) for claim, verdict in tested],
         findings=[
-            (finding_of(claim, verdict, topic, language), details_of(claim, verdict, language))
+            (finding_of(claim, verdict, topic, language), details_of(claim, verdict, topic, language))
             for claim, verdict in tested
         ],
         sections=[section for section in sections if section.lines],

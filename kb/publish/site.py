@@ -146,6 +146,7 @@ def _config(base: Base, site: Site, docs: Path, out: Path) -> str:
             "features": [
                 "navigation.tabs",
                 "navigation.top",
+                "navigation.indexes",
                 "navigation.prune",
                 "content.code.copy",
                 "toc.follow",

@@ -116,13 +116,18 @@ def _made_pages(site: Site, shown: Shown) -> None:
     topics = {path: topic.title for path, topic in shown.records.topics.items()}
     made = {
         "index.md": home_page(site, shown.pairs, listed["topics"][:MENU], listed["guides"][:MENU]),
-        "claims/index.md": claims_page(shown.pairs, shown.stale, topics, language),
+        "claims/index.md": claims_page(site, shown.pairs, shown.stale, topics),
         "search/index.md": search_page(language),
     }
     for key, found in listed.items():
         made[f"{key}/index.md"] = list_page(say(key, language), found, language)
-    for path in ("claims/index.md", "search/index.md"):  # they need the width
-        made[path] = f"---\nhide:\n  - toc\n  - navigation\n---\n{made[path]}"
+    hidden = {
+        "claims/index.md": ("toc", "navigation"),
+        "search/index.md": ("toc", "navigation"),
+        "index.md": ("navigation",),
+    }
+    for path, columns in hidden.items():  # they need the width, or have nothing to show there
+        made[path] = "---\nhide:\n" + "".join(f"  - {name}\n" for name in columns) + f"---\n{made[path]}"
     site.pages |= {path: text.encode() for path, text in made.items()}
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 _TASK = re.compile(r"\[([ xX])\][ \t]+")
+_DAY = re.compile(r"\d{4}-\d\d(?:-\d\d)?")
 _MARKDOWN = re.compile(r"(?:^|(?<=/))([^/:?#]*)\.md(?=$|[?#])")
 
 
@@ -154,6 +155,8 @@ def _table(opened: Token, rest: Sequence[Token]) -> None:
             column = 0
         elif token.type == "td_open":
             token.attrs["data-label"] = heads[column] if column < len(heads) else ""
+            if _DAY.fullmatch(rest[number + 1].content):
+                token.attrs["class"] = "kb-day"
             column += 1
     opened.attrs["class"] = "kb kb-numbers" if is_numbers else "kb"
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from kb.model import Claim, Level, Outcome, Text, Verdict
-from kb.publish.entries import Pair, anchor_of, finding_of, system_slug
+from kb.publish.entries import Pair, anchor_of, finding_of, since_of, system_slug
 from kb.publish.escape import Safe, code, markdown, path_link
 from kb.publish.numbers import measured, stated
 from kb.publish.page import system_of
@@ -45,7 +46,7 @@ def _line(one: Listed, up: str, language: str) -> Safe:
 def home_page(site: Site, pairs: Sequence[Pair], topics: Sequence[Listed], guides: Sequence[Listed]) -> str:
     """What the base is, its topics and guides, the newest verdicts, the other doors."""
     language = site.language
-    judged = sorted((p for p in pairs if p[1].at), key=lambda p: (p[1].at, p[0].id), reverse=True)
+    judged = sorted((p for p in pairs if p[1].at), key=lambda p: (since_of(p[1]), p[0].id), reverse=True)
     return fill(
         "site_home.md.j2",
         language,
@@ -76,16 +77,17 @@ def search_page(language: str) -> str:
 
 
 def claims_page(
-    pairs: Sequence[Pair], stale: Mapping[str, Sequence[str]], topics: Mapping[str, Text], language: str
+    site: Site, pairs: Sequence[Pair], stale: Mapping[str, Sequence[str]], topics: Mapping[str, Text]
 ) -> str:
     """Every claim in one table that can be filtered; without a script it is the whole table.
 
     Args:
+        site: Its language is that of the labels.
         pairs: Claims with their verdicts.
         stale: Claim → why its verdict no longer follows.
         topics: Path of a topic → its title.
-        language: Of labels.
     """
+    language = site.language
     head = [say(key, language) for key in ("claim", "stated", "ours", "verdict", "level", "date", "stale")]
     return fill(
         "site_ledger.md.j2",
@@ -99,29 +101,36 @@ def claims_page(
                 "system": Safe(system_slug(system_of(claim))),
                 "topics": Safe(" ".join(topic for topic in claim.topics if topic in topics)),
                 "stale": Safe(" ".join(stale.get(claim.id, ()))),
-                "cells": list(
-                    zip(head, _cells(claim, verdict, stale.get(claim.id, ()), language), strict=True)
-                ),
+                "cells": list(zip(head, _cells(claim, verdict, stale.get(claim.id, ()), site), strict=True)),
             }
             for claim, verdict in pairs
         ],
     )
 
 
-def _cells(claim: Claim, verdict: Verdict, causes: Sequence[str], language: str) -> list[Safe]:
+def _cells(claim: Claim, verdict: Verdict, causes: Sequence[str], site: Site) -> list[Safe]:
+    language = site.language
     url = f"../systems/{system_slug(system_of(claim))}/#{anchor_of(claim.id)}"
     name = f'<a href="{url}"><code>{claim.id}</code></a> {markdown(pick(claim.statement, language))}'
     return [
         Safe(name),
         markdown(stated(claim, language)),
-        markdown(measured(verdict, language)),
+        _samples(verdict, site),
         Safe(badge(verdict.verdict, pick(OUTCOMES[verdict.verdict], language))),
         markdown(pick(LEVELS[verdict.level], language) if verdict.level else "—"),
-        markdown(verdict.at[:10] or "—"),
+        Safe(f'<span class="kb-day">{markdown(since_of(verdict) or "—")}</span>'),
         markdown(
             ("、" if language == "zh" else ", ").join(pick(CAUSES[cause], language) for cause in causes)
         ),
     ]
+
+
+def _samples(verdict: Verdict, site: Site) -> Safe:
+    """Our figure, linked to the samples it was computed from."""
+    figure = markdown(measured(verdict, site.language))
+    if verdict.measured is None or not re.fullmatch(r"[\w-]+", verdict.repro):
+        return figure
+    return Safe(f'<a href="../{site.above}api/measurements/{verdict.repro}.json">{figure}</a>')
 
 
 def _fields(pairs: Sequence[Pair], topics: Mapping[str, Text], language: str) -> list[dict[str, Any]]:

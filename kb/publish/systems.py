@@ -10,11 +10,14 @@ from kb.model import Claim, Item, Outcome, Verdict
 from kb.publish.entries import (
     Pair,
     anchor_of,
+    label_of,
     labelled,
     other_language,
     outcome_label,
     reason_of,
     relay_lines,
+    run_again,
+    since_of,
     source_link,
     system_path,
     system_slug,
@@ -95,7 +98,7 @@ def _facts(claim: Claim, verdict: Verdict, sources: Sequence[Item], language: st
         cases = "; ".join(f"{name} {interval(value)}" for name, value in verdict.cases.items())
         lines.append(labelled("cases", cases, language))
     if verdict.level is not None:
-        level = [pick(LEVELS[verdict.level], language), verdict.machine, verdict.at[:10]]
+        level = [pick(LEVELS[verdict.level], language), verdict.machine, since_of(verdict)]
         lines.append(labelled("level", " · ".join(part for part in level if part), language))
     if claim.conditions:
         given = "; ".join(f"{key}: {value}" for key, value in claim.conditions.items() if value)
@@ -105,10 +108,9 @@ def _facts(claim: Claim, verdict: Verdict, sources: Sequence[Item], language: st
 
 
 def _provenance(claim: Claim, sources: Sequence[Item], language: str) -> list[Safe]:
-    colon = "：" if language == "zh" else ": "
     place = [f"v{claim.version}" if claim.version else "", claim.locator, claim.provenance]
     where = " · ".join(markdown(part) for part in place if part)
-    lines = [Safe(f"{say('source', language)}{colon}{source_link(claim.item, sources)} · {where}")]
+    lines = [Safe(f"{label_of('source', language)}{source_link(claim.item, sources)} · {where}")]
     if claim.quote:
         lines.append(labelled("quote", f"“{claim.quote}”", language))
     lines += relay_lines([claim], language)
@@ -120,24 +122,10 @@ def _provenance(claim: Claim, sources: Sequence[Item], language: str) -> list[Sa
 
 
 def _commands(claim: Claim, verdict: Verdict, language: str) -> list[Safe]:
-    """How a reader checks it: run it again, or what would test it; the verdict explained; the samples."""
-    colon = "：" if language == "zh" else ": "
-    lines: list[Safe] = []
+    """How a reader checks it: run it again, or what would test it."""
     if verdict.repro:
-        again = f"{code(f'kb repro {verdict.repro}')} · {code(f'kb verdict {claim.id} --explain')}"
-        lines.append(Safe(f"{say('command', language)}{colon}{again}"))
-        samples = path_link(
-            markdown(say("samples", language)), f"../../../measurements/{_plain(verdict.repro)}/"
-        )
-        lines.append(samples)
-    elif claim.planned:
-        lines.append(labelled("planned", claim.planned, language))
-    return lines
-
-
-def _plain(name: str) -> str:
-    """A folder name that cannot lead anywhere else."""
-    return "".join(char if char.isalnum() or char in "-_" else "-" for char in name)
+        return [run_again(verdict, system_page_path(system_of(claim)), language)]
+    return [labelled("planned", claim.planned, language)] if claim.planned else []
 
 
 # The ledger

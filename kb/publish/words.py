@@ -136,6 +136,7 @@ PHRASES: dict[str, Text] = {
     "range": Text(zh="{x}", en="{x}"),
     "exact": Text(zh="{x}", en="{x}"),
     "not-measured": Text(zh="没有测量", en="not measured"),
+    "checked": Text(zh="由核算判定", en="judged by a check"),
     "no-number": Text(zh="不是数字", en="no number"),
     "read-in": Text(zh="读的是 v{a}，现在是 v{b}", en="read in v{a}, now v{b}"),
     "said": Text(zh="{draft} 写作「{said}」", en="{draft} says “{said}”"),

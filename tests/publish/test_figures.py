@@ -123,3 +123,11 @@ def test_long_labels_break_at_spaces_and_between_chinese_characters():
     assert wrap("中文中文中文", 8) == "中文中文\n中文"
     assert wrap("one two three", 8) == "one two\nthree"
     assert max(map(len, wrap("页 token 数 per page " * 9, 40).split("\n"))) <= 40
+
+
+def test_a_large_axis_is_written_out_without_a_factor_in_a_corner(shelf):
+    points = tuple(Point(x=x, y=1e6 * x) for x in (0, 1, 2))
+    figure = shelf.figure("large", x_scale="linear", series=(Series(label=Text(en="a"), points=points),))
+    said = texts(ET.fromstring(draw(figure, "zh")))
+    assert {"0", "1,000,000", "2,000,000"} <= set(said)
+    assert not [text for text in said if "e+" in text or text == "1e6"]

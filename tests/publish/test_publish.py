@@ -32,13 +32,12 @@ def test_a_page_is_made_with_title_introduction_and_the_evidence(shelf, capsys):
     assert text.startswith("# KV cache 压缩工程陷阱\n\n*KV cache*\n\n驱逐省下的是 token，不一定是显存。\n")
     assert row(shelf).split(" | ")[1:] == [
         "约 0–5 %",
-        "18.5 % (15.7–21.3 %), n = 30",
+        "[18.5 % (15.7–21.3 %), n = 30](../../../measurements/paged-eviction/)",
         "**部分成立**",
         "推导",
-        "2026-07-02",
-        "cpu",
-        "`kb repro paged-eviction` |",
+        "2026-07-02 |",
     ]
+    assert "- 复跑：`kb repro paged-eviction` · `kb verdict eai/evict-14400 --explain` · [样本]" in text
     assert "有的保留方式能归还页" in text
     assert "没有说明什么" in text
     assert "../../../figures/paged-eviction/freed.svg" in text
@@ -205,7 +204,8 @@ def test_another_run_time_host_or_key_order_changes_nothing(shelf):
     """KB-EDITS-10"""
     published(shelf)
     before = shelf.bytes()
-    shelf.verdict(run="r2", at="2026-07-02T23:59:00Z", env="another-env", digests={"code": "x"})
+    since = shelf.base.verdicts()["eai/evict-14400"].at
+    shelf.verdict(run="r2", at="2026-12-24T23:59:00Z", since=since, env="another-env", digests={"code": "x"})
     path = shelf.root / "verdicts/eai.json"
     value = json.loads(path.read_text())
     value["verdicts"] = [dict(reversed(list(v.items()))) for v in value["verdicts"]]

@@ -35,7 +35,7 @@ def test_what_waits_is_listed_with_both_sides(clash, capsys):
     [row] = json.loads(capsys.readouterr().out)
     assert (row["id"], row["page"], row["line"]) == (BLOCK, "published/inference/kvcache/index.md", 11)
     assert (
-        f"+| [`eai/evict-14400`](../../systems/eai/index.md#evict-14400) | 约 0–5 % | {MINE}"
+        f"+| [`eai/evict-14400`](../../systems/eai/index.md#evict-14400) 逐出九成 token 几乎不归还页 | 约 0–5 % | [{MINE}"
         in row["your_edit"]
     )
     assert NEW in row["new_result"]

@@ -193,9 +193,22 @@ def _nothing(unit: Unit, judged: Judged) -> list[Verdict]:
 def write_verdicts(base: Base, verdicts: Iterable[Verdict]) -> list[str]:
     """Write verdicts into the files of their systems; the systems whose file changed. The caller holds the lock."""
     by_system: dict[str, list[Verdict]] = {}
+    before = base.verdicts()
     for verdict in verdicts:
-        by_system.setdefault(verdict.claim.partition("/")[0], []).append(verdict)
+        dated = verdict.model_copy(update={"since": _since(verdict, before.get(verdict.claim))})
+        by_system.setdefault(verdict.claim.partition("/")[0], []).append(dated)
     return [name for name, group in sorted(by_system.items()) if base.write_verdicts(name, group)]
+
+
+_OF_THE_RUN = {"at", "since", "run", "env", "digests"}
+
+
+def _since(verdict: Verdict, before: Verdict | None) -> str:
+    """Since when a verdict says what it says: the same found again is no news, so pages need not change."""
+    if before is None:
+        return verdict.at
+    same = before.model_dump(exclude=_OF_THE_RUN) == verdict.model_dump(exclude=_OF_THE_RUN)
+    return (before.since or before.at) if same else verdict.at
 
 
 def latest_overrulings(log: Iterable[LogEntry]) -> dict[str, LogEntry]:

@@ -163,6 +163,24 @@ def test_another_seed_adds_samples_and_the_same_seed_adds_none(base, plant):
     assert report.verdicts[0].measured.n == 6
 
 
+def test_the_same_numbers_found_again_on_another_day_change_no_page(base, plant, monkeypatch):
+    """KB-EDITS-10 from the run on: touched code measures again, and what the pages say stays byte for byte."""
+    from kb.publish.run import make_plan, publish
+
+    monkeypatch.setenv("KB_NOW", "2026-07-02T03:05:00Z")
+    run(base, plant())
+    publish(base)
+    monkeypatch.setenv("KB_NOW", "2026-12-24T03:05:00Z")
+    assert run(base, plant(TOY + "\n# touched\n")).num_new == 3
+    [verdict] = base.verdicts().values()
+    assert (verdict.at[:10], verdict.since[:10]) == ("2026-12-24", "2026-07-02")
+    assert make_plan(base).changes == []
+    run(base, plant(TOY.replace("300, 600", "301, 600")))
+    [verdict] = base.verdicts().values()
+    assert verdict.since[:10] == "2026-12-24"
+    assert make_plan(base).changes
+
+
 def test_the_tree_it_was_run_from_is_recorded(base, plant, monkeypatch):
     monkeypatch.setattr("kb.repro.harness.environment.code_state", lambda: {"commit": "abc", "dirty": True})
     run(base, plant())
