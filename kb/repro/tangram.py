@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from kb.errors import CannotRun
-from kb.model import Claim, Measurement, Verdict
+from kb.model import Claim, Measurement
 from kb.repro import _tangram_figures
 from kb.repro._tangram_checks import CHECKS, RECLAIM
 from kb.repro._tangram_gpu import candidates as on_gpu
@@ -26,8 +26,7 @@ from kb.repro._tangram_host import return_pages, write_tables
 from kb.repro.harness.bench import Bench, identify
 from kb.repro.harness.contract import Scope
 from kb.repro.harness.exact import Point, Quantity
-from kb.repro.harness.judge import judge as judge_one
-from kb.repro.harness.timed import Timing, exact_and_timed
+from kb.repro.harness.timed import Timing, exact_and_timed, sharing
 from kb.repro.sim.ragged import (
     Law,
     budgets,
@@ -376,16 +375,5 @@ def measure(case: Point, bench: Bench) -> Iterator[Measurement]:
             yield renamed.model_copy(update={"id": identify(renamed)})
 
 
-def judge(claims: Sequence[Claim], taken: Sequence[Measurement]) -> list[Verdict]:
-    """Each claim by its rule over its own records; the reclaim claims share one timing of the host."""
-    host = [one for one in taken if one.case.get("claim") == RECLAIM and one.case.get("pattern") == "host"]
-    verdicts = []
-    for claim in claims:
-        mine = [one for one in taken if one.case.get("claim") == claim.id]
-        if claim.id.startswith(RECLAIM) and claim.id != RECLAIM:
-            mine += host
-        verdicts.append(judge_one(claim, mine, CHECKS))
-    return verdicts
-
-
+judge = sharing(CHECKS, {claim: RECLAIM for claim in CLAIMS if claim.startswith(f"{RECLAIM}-")})
 figure = _tangram_figures.figure

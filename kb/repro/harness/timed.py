@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kb.model import Claim, Level, Measurement
+from kb.model import Claim, Level, Measurement, Verdict
 from kb.repro.harness.bench import Bench
-from kb.repro.harness.exact import Cases, Check, Measure, Point, Quantity, exact
+from kb.repro.harness.exact import CHECKED, Cases, Check, Measure, Named, Point, Quantity, exact
+from kb.repro.harness.judge import judge
 from kb.repro.harness.timing import Candidate
 
 CLOCKED = "duration"
@@ -64,3 +65,25 @@ def durations(taken: Sequence[Measurement], name: str) -> list[float]:
         if one.metric == CLOCKED and one.case.get("timed") == name
         for sample in one.samples
     ]
+
+
+def sharing(
+    checks: Mapping[str, Named], shared: Mapping[str, str]
+) -> Callable[[Sequence[Claim], Sequence[Measurement]], list[Verdict]]:
+    """Make ``judge``: each claim by its rule over its own records, and over the clock's of the claim it shares with.
+
+    Args:
+        checks: Adds to `CHECKED`.
+        shared: Claim → the claim whose `Timing` speaks to it too.
+    """
+
+    def judge_all(claims: Sequence[Claim], taken: Sequence[Measurement]) -> list[Verdict]:
+        verdicts = []
+        for claim in claims:
+            mine = [one for one in taken if one.case.get("claim") == claim.id]
+            if other := shared.get(claim.id):
+                mine += [one for one in taken if one.case.get("claim") == other and "timed" in one.case]
+            verdicts.append(judge(claim, mine, {**CHECKED, **checks}))
+        return verdicts
+
+    return judge_all
