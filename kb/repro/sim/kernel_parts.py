@@ -92,108 +92,113 @@ def gap_bin(seconds, bins):
     return min(max(index, 0), bins - 1)
 
 
-# Memory: the list of pages nobody holds runs from OLDEST to NEWEST
+# Memory: the list of pages nobody holds runs from OLDEST to NEWEST. The small functions take arrays, not the state:
+# copying sixteen arrays would cost more than what they do.
 
 
 @compiled_part
-def unlink(s, page):
-    before, after = s.page[page, OLDER], s.page[page, NEWER]
+def unlink(page, n, one):
+    before, after = page[one, OLDER], page[one, NEWER]
     if before >= 0:
-        s.page[before, NEWER] = after
+        page[before, NEWER] = after
     else:
-        s.n[OLDEST] = after
+        n[OLDEST] = after
     if after >= 0:
-        s.page[after, OLDER] = before
+        page[after, OLDER] = before
     else:
-        s.n[NEWEST] = before
-    s.n[FREE] -= 1
+        n[NEWEST] = before
+    n[FREE] -= 1
 
 
 @compiled_part
-def link(s, page):
+def link(page, n, one):
     """Put a page at the new end; one without a name at the old end."""
-    if s.page[page, NAME] >= 0:
-        end = s.n[NEWEST]
-        s.page[page, OLDER], s.page[page, NEWER] = end, -1
+    if page[one, NAME] >= 0:
+        end = n[NEWEST]
+        page[one, OLDER], page[one, NEWER] = end, -1
         if end >= 0:
-            s.page[end, NEWER] = page
+            page[end, NEWER] = one
         else:
-            s.n[OLDEST] = page
-        s.n[NEWEST] = page
+            n[OLDEST] = one
+        n[NEWEST] = one
     else:
-        end = s.n[OLDEST]
-        s.page[page, OLDER], s.page[page, NEWER] = -1, end
+        end = n[OLDEST]
+        page[one, OLDER], page[one, NEWER] = -1, end
         if end >= 0:
-            s.page[end, OLDER] = page
+            page[end, OLDER] = one
         else:
-            s.n[NEWEST] = page
-        s.n[OLDEST] = page
-    s.n[FREE] += 1
+            n[NEWEST] = one
+        n[OLDEST] = one
+    n[FREE] += 1
 
 
 @compiled_part
-def found_pages(s, job):
-    if not s.setting[CACHE] or s.job[job, OUTSIDE]:
+def found_pages(s, one):
+    if not s.setting[CACHE] or s.job[one, OUTSIDE]:
         return 0
-    begin = s.job[job, PAGES_FROM]
+    page_of, page_ids = s.page_of, s.page_ids
+    begin = s.job[one, PAGES_FROM]
     most = min(
-        (s.job[job, PROMPT] + s.job[job, EMITTED] - 1) // s.setting[SIZE], s.job[job, PAGES_END] - begin
+        (s.job[one, PROMPT] + s.job[one, EMITTED] - 1) // s.setting[SIZE], s.job[one, PAGES_END] - begin
     )
     for count in range(most):
-        if s.page_of[s.page_ids[begin + count]] < 0:
+        if page_of[page_ids[begin + count]] < 0:
             return count
     return most
 
 
 @compiled_part
-def grow(s, job, pages):
-    need = pages - s.job[job, HELD]
+def grow(s, one, pages):
+    n, page, page_of, job = s.n, s.page, s.page_of, s.job
+    need = pages - job[one, HELD]
     if need <= 0:
         return True
-    if need > s.n[FREE]:
+    if need > n[FREE]:
         return False
     if not s.setting[CACHE]:
-        s.n[FREE] -= need
+        n[FREE] -= need
     else:
-        row = s.table[s.job[job, ROW]]
-        for slot in range(s.job[job, HELD], pages):
-            page = s.n[OLDEST]
-            unlink(s, page)
-            name = s.page[page, NAME]
+        table, row = s.table, job[one, ROW]
+        for slot in range(job[one, HELD], pages):
+            taken = n[OLDEST]
+            unlink(page, n, taken)
+            name = page[taken, NAME]
             if name >= 0:
-                s.page_of[name] = -1
-                s.page[page, NAME] = -1
-            s.page[page, HOLDERS] = 1
-            row[slot] = page
-    s.job[job, HELD] = pages
+                page_of[name] = -1
+                page[taken, NAME] = -1
+            page[taken, HOLDERS] = 1
+            table[row, slot] = taken
+    job[one, HELD] = pages
     return True
 
 
 @compiled_part
-def name_pages(s, job, full):
-    begin = s.job[job, PAGES_FROM]
-    full = min(full, s.job[job, PAGES_END] - begin)
-    for slot in range(s.job[job, NAMED], full):
-        name = s.page_ids[begin + slot]
-        if s.page_of[name] < 0:
-            page = s.table[s.job[job, ROW], slot]
-            s.page_of[name] = page
-            s.page[page, NAME] = name
-    s.job[job, NAMED] = max(full, s.job[job, NAMED])
+def name_pages(s, one, full):
+    page, page_of, page_ids, job, table = s.page, s.page_of, s.page_ids, s.job, s.table
+    begin, row = job[one, PAGES_FROM], job[one, ROW]
+    full = min(full, job[one, PAGES_END] - begin)
+    for slot in range(job[one, NAMED], full):
+        name = page_ids[begin + slot]
+        if page_of[name] < 0:
+            held = table[row, slot]
+            page_of[name] = held
+            page[held, NAME] = name
+    job[one, NAMED] = max(full, job[one, NAMED])
 
 
 @compiled_part
-def release(s, job):
+def release(s, one):
+    n, page, job, table = s.n, s.page, s.job, s.table
     if not s.setting[CACHE]:
-        s.n[FREE] += s.job[job, HELD]
+        n[FREE] += job[one, HELD]
     else:
-        row = s.table[s.job[job, ROW]]
-        for slot in range(s.job[job, HELD] - 1, -1, -1):
-            page = row[slot]
-            s.page[page, HOLDERS] -= 1
-            if not s.page[page, HOLDERS]:
-                link(s, page)
-        s.list[FREE_ROWS, s.n[ROWS]] = s.job[job, ROW]
-        s.n[ROWS] += 1
-        s.job[job, NAMED] = 0
-    s.job[job, HELD] = 0
+        row = job[one, ROW]
+        for slot in range(job[one, HELD] - 1, -1, -1):
+            held = table[row, slot]
+            page[held, HOLDERS] -= 1
+            if not page[held, HOLDERS]:
+                link(page, n, held)
+        s.list[FREE_ROWS, n[ROWS]] = row
+        n[ROWS] += 1
+        job[one, NAMED] = 0
+    job[one, HELD] = 0

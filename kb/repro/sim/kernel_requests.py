@@ -131,48 +131,49 @@ def footprint(s, job):
 
 
 @compiled_part
-def start(s, job):
+def start(s, one):
     """KV tokens to move from the host; -1, and nothing taken, if the request does not fit."""
-    whole = footprint(s, job)
-    if s.setting[WHOLE] and s.n[PROMISED] + whole > s.setting[PAGES]:
+    n, job, page, page_of, page_ids, table = s.n, s.job, s.page, s.page_of, s.page_ids, s.table
+    whole = footprint(s, one)
+    if s.setting[WHOLE] and n[PROMISED] + whole > s.setting[PAGES]:
         return -1
-    found = found_pages(s, job)
-    missing = pages_for(s, s.job[job, PROMPT] + s.job[job, EMITTED]) - found
-    begin = s.job[job, PAGES_FROM] if found else 0
+    found = found_pages(s, one)
+    missing = pages_for(s, job[one, PROMPT] + job[one, EMITTED]) - found
+    begin = job[one, PAGES_FROM]
     for slot in range(found):
-        if not s.page[s.page_of[s.page_ids[begin + slot]], HOLDERS]:
+        if not page[page_of[page_ids[begin + slot]], HOLDERS]:
             missing += 1
-    if missing > s.n[FREE]:
+    if missing > n[FREE]:
         return -1
     if s.setting[CACHE]:
-        s.n[ROWS] -= 1
-        s.job[job, ROW] = s.list[FREE_ROWS, s.n[ROWS]]
-        row = s.table[s.job[job, ROW]]
+        n[ROWS] -= 1
+        row = s.list[FREE_ROWS, n[ROWS]]
+        job[one, ROW] = row
         for slot in range(found):
-            page = s.page_of[s.page_ids[begin + slot]]
-            if not s.page[page, HOLDERS]:
-                unlink(s, page)
-            s.page[page, HOLDERS] += 1
-            row[slot] = page
-        s.job[job, HELD] = found
-        s.job[job, NAMED] = found
-    moved = s.job[job, OUTSIDE]
-    s.job[job, OUTSIDE] = 0
+            held = page_of[page_ids[begin + slot]]
+            if not page[held, HOLDERS]:
+                unlink(page, n, held)
+            page[held, HOLDERS] += 1
+            table[row, slot] = held
+        job[one, HELD] = found
+        job[one, NAMED] = found
+    moved = job[one, OUTSIDE]
+    job[one, OUTSIDE] = 0
     if moved:
-        grow(s, job, pages_for(s, moved))
-        s.job[job, COMPUTED] = moved
+        grow(s, one, pages_for(s, moved))
+        job[one, COMPUTED] = moved
     else:
-        s.job[job, COMPUTED] = found * s.setting[SIZE]
-    s.job[job, REUSED] += s.job[job, COMPUTED]
-    if not s.job[job, STARTED]:
-        s.job[job, HITS] = found * s.setting[SIZE]
-        s.job[job, STARTED] = True
-    s.n[PROMISED] += whole
-    s.job[job, IS_RUNNING] = True
-    s.list[RUN, s.n[RUNNING]] = job
-    s.n[RUNNING] += 1
-    s.job[job, PEAK] = max(s.job[job, PEAK], s.job[job, COMPUTED])
-    return 0 if s.setting[READY] and not s.job[job, PREEMPTIONS] else moved
+        job[one, COMPUTED] = found * s.setting[SIZE]
+    job[one, REUSED] += job[one, COMPUTED]
+    if not job[one, STARTED]:
+        job[one, HITS] = found * s.setting[SIZE]
+        job[one, STARTED] = True
+    n[PROMISED] += whole
+    job[one, IS_RUNNING] = True
+    s.list[RUN, n[RUNNING]] = one
+    n[RUNNING] += 1
+    job[one, PEAK] = max(job[one, PEAK], job[one, COMPUTED])
+    return 0 if s.setting[READY] and not job[one, PREEMPTIONS] else moved
 
 
 @compiled_part
