@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -40,9 +39,10 @@ BATCH = 5_000
 _ADD = "insert into items values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _MATES = """select id, title, title_key, signature, first_seen from items
     where title_key = ? and title_key != '' order by first_seen, id limit ?"""
-_IN_BANDS = " union all ".join(
-    [f"select seq from (select seq from bands where key = ? order by seq limit {MAX_MATES})"] * BANDS  # noqa: S608
-)
+_IN_BAND = f"select seq from (select seq from bands where key = ? order by seq limit {MAX_MATES})"  # noqa: S608
+_ALIKE = f"""select id, title, title_key, signature, first_seen from items join (
+    select seq, count(*) as num from ({" union all ".join([_IN_BAND] * BANDS)}) group by seq order by num desc, seq
+    limit {MOST_ALIKE}) using (seq) order by num desc, seq"""  # noqa: S608  constants and question marks
 
 
 class Signed(NamedTuple):
@@ -121,11 +121,11 @@ def find_kin(cache: sqlite3.Connection, name: str) -> Kin:
 
     Earlier is by first sight, then by id.
     """
-    query = "select seq, first_seen, title_key, signature, names from items where id = ?"
-    seq, seen, key, signed, names = cache.execute(query, (name,)).fetchone()
+    query = "select first_seen, title_key, signature, names from items where id = ?"
+    seen, key, signed, names = cache.execute(query, (name,)).fetchone()
     mates = {
         other: (title, other_key, other_signed)
-        for other, title, other_key, other_signed, other_seen in _mates(cache, seq, signed, key)
+        for other, title, other_key, other_signed, other_seen in _mates(cache, signed, key)
         if (other_seen, other) < (seen, name)
     }
     near = {other: similarity(signed, theirs) for other, (_, _, theirs) in mates.items()}
@@ -138,21 +138,12 @@ def find_kin(cache: sqlite3.Connection, name: str) -> Kin:
     return Kin(tuple(sorted(same)), tuple(neighbours[:MOST_ALIKE]))
 
 
-def _mates(
-    cache: sqlite3.Connection, seq: int, signed: bytes, key: str
-) -> Iterator[tuple[str, str, str, bytes, str]]:
+def _mates(cache: sqlite3.Connection, signed: bytes, key: str) -> Iterator[tuple[str, str, str, bytes, str]]:
     """Items that share a title, or most bands with a text."""
     if key:
         yield from cache.execute(_MATES, (key, MAX_MATES))
-    if not signed:
-        return
-    shared = Counter(other for (other,) in cache.execute(_IN_BANDS, bands(signed)))
-    del shared[seq]
-    most = sorted(shared, key=lambda other: (-shared[other], other))[: MOST_ALIKE - 1]
-    for other in most:
-        yield from cache.execute(
-            "select id, title, title_key, signature, first_seen from items where seq = ?", (other,)
-        )
+    if signed:
+        yield from cache.execute(_ALIKE, bands(signed))
 
 
 def _is_same(near: float, key: str, other_key: str, comparable: bool) -> bool:  # noqa: FBT001  two private lines

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kb.triage.reading import Reading, lower, plain
+from kb.triage.reading import TOKEN, Reading, lower, plain
 
 _ALNUM = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 
@@ -22,11 +22,24 @@ class Phrases:
             if small := lower(plain(phrase)).strip():
                 self.spelling.setdefault(small, phrase.strip())
         self.phrases = tuple(self.spelling)
+        self.by_token: dict[str, list[int]] = {}
+        """First Latin word a text must hold → places in `phrases`."""
+        self.others: list[int] = []
+        """Places of phrases that begin with something else."""
+        for place, phrase in enumerate(self.phrases):
+            if phrase[0] not in _ALNUM:
+                self.others.append(place)
+                continue
+            token = TOKEN.findall(phrase)[0]
+            for written in {token, f"{token}s"} if token == phrase else {token}:
+                self.by_token.setdefault(written, []).append(place)
 
     def find(self, reading: Reading, at_most: int = 1 << 30) -> list[str]:
         """Distinct phrases that occur in title or text, as written there, in the order of the list."""
+        there = [place for token in self.by_token.keys() & reading.tokens for place in self.by_token[token]]
         found: list[str] = []
-        for phrase in self.phrases:
+        for place in sorted({*there, *self.others}):
+            phrase = self.phrases[place]
             if phrase in reading.lower and (where := next(places(phrase, reading.lower), None)) is not None:
                 found.append(reading.whole[where : where + len(phrase)])
                 if len(found) >= at_most:

@@ -16,6 +16,8 @@ MIN_PHRASE = 2
 """Shorter sentences are leftovers of splitting."""
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=\S)|(?<=[。！？；])|\n+")
 _WORD = re.compile(r"[A-Za-z][A-Za-z'’-]*|\d[\d.,]*")
+TOKEN = re.compile(r"[a-z0-9]+")
+"""A word in Latin letters and digits, in lower case."""
 _CJK = re.compile(r"[\u3400-\u9fff]")
 
 
@@ -71,6 +73,11 @@ class Reading:
     def lower(self) -> str:
         """Title and text in lower case; as long as `whole`, so that positions agree."""
         return lower(self.whole)
+
+    @cached_property
+    def tokens(self) -> frozenset[str]:
+        """Distinct Latin words of title and text, in lower case."""
+        return frozenset(TOKEN.findall(self.lower))
 
     @cached_property
     def sentences(self) -> tuple[str, ...]:

@@ -15,8 +15,10 @@ WORD = re.compile(r"[A-Za-z0-9_][\w.,+/%×-]*")
 @lru_cache(maxsize=8)
 def terms_of(text: str) -> tuple[str, ...]:
     """Distinct words that hold a digit or an underscore, are written in capitals, or mix small letters and capitals."""
-    words = dict.fromkeys(word.rstrip(".,-/") for word in WORD.findall(text))
-    return tuple(word for word in words if len(word) > 1 and _is_term(word))
+    # most words are plain: they are passed over before anything else is asked of them
+    marked = [word for word in WORD.findall(text) if not (word.isalpha() and word.islower())]
+    words = dict.fromkeys([word.rstrip(".,-/") for word in marked])
+    return tuple([word for word in words if len(word) > 1 and _is_term(word)])
 
 
 def _is_term(word: str) -> bool:
