@@ -94,6 +94,8 @@ class Entry:
     links: tuple[str, ...] = ()
     wanted: bool = False
     """Asked for by name (an id, an address): the window does not apply."""
+    is_stamped: bool = False
+    """``announced`` is a stamp that changes without the work: the moment a feed was made, or an ``updated`` field."""
     is_notice: bool = False
     """Only the notices are new: they are added to what is known of the work."""
 
@@ -114,7 +116,7 @@ class Entry:
             self.title,
             self.authors,
             self.text,
-            [_iso(self.submitted), _iso(self.announced)],
+            [_iso(self.submitted), "" if self.is_stamped else _iso(self.announced)],
             self.notices,
             self.links,
             sorted(self.losses.items()),

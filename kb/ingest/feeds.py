@@ -28,7 +28,8 @@ def read_document(answer: Answer) -> Document:
         if isinstance(found, Unreadable):
             raise NoAnswer(found.status, answer.url, found.detail)
         document = found
-    document.entries = _unnested(document.entries)[:MAX_ENTRIES]
+    named = _unnested(document.entries)
+    document.entries, document.left_out = named[:MAX_ENTRIES], max(0, len(named) - MAX_ENTRIES)
     document.repeated = _repeated(document.entries)
     return document
 

@@ -74,6 +74,8 @@ class Document:
     entries: list[RawEntry] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     truncated: bool = False
+    left_out: int = 0
+    """Entries beyond the most that are taken from one document."""
     repeated: frozenset[str] = frozenset()
     """Guids and addresses (without fragment) that stand for several works here, so they name none."""
 

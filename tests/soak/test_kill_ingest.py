@@ -101,13 +101,14 @@ def killed_at(folder, replay, moments, delays):
         kills += process.returncode == -9
         finish(start(base, replay))
         assert files(base) == undisturbed, f"killed at moment {at} of {total}"
-    for delay in [chance.uniform(0, length) for _ in range(delays)]:
+    while kills < moments + delays:  # a moment may lie after the end of a run; it does not count
         base = fresh(folder)
         process = start(base, replay)
+        delay = chance.uniform(0, length)
         time.sleep(delay)
         process.kill()
         process.communicate(timeout=120)
-        kills += 1
+        kills += process.returncode == -9
         finish(start(base, replay))
         assert files(base) == undisturbed, f"killed after {delay:.3f} s"
     return kills, total
@@ -122,4 +123,4 @@ def test_two_moments(tmp_path, replay):
 def test_three_hundred_moments(tmp_path, replay):
     kills, total = killed_at(tmp_path, replay, 250, 50)
     sys.stdout.write(f"{kills} kills, seed {SEED}, {total} moments to choose from\n")
-    assert kills >= 290
+    assert kills == 300

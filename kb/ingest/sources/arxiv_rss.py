@@ -23,10 +23,12 @@ from kb.ingest.contract import Entry, NoAnswer, Skip, Task, one_line
 from kb.ingest.dates import read_date
 from kb.ingest.feeds import read_document
 from kb.ingest.feedxml import RawEntry
-from kb.ingest.sources import arxiv_api
+from kb.ingest.sources import arxiv_api, feed
 from kb.ingest.tex import plain_tex
 
 KIND = "arxiv_rss"
+SERVER_LIMIT = 2000
+"""Entries of one announcement feed."""
 FEED = "https://rss.arxiv.org/atom/"
 _LEAD = re.compile(r"^\s*arXiv:\S+\s+Announce Type:\s*(\S+)\s*(?:Abstract:)?\s*", re.IGNORECASE)
 
@@ -55,8 +57,16 @@ def fetch(task: Task) -> Iterator[Announced]:
     document = read_document(answer)
     for warning in document.warnings:
         task.report.note(warning)
+    if document.title.lower().startswith("feed error"):
+        raise NoAnswer("bad-request", url, document.title)
     if document.truncated:
         task.report.fail("truncated", "the feed is cut off")
+    feed.report_limit(document, task)
+    if len(document.entries) == SERVER_LIMIT:
+        # the server drops new papers first
+        task.report.fail(
+            "partial", f"{SERVER_LIMIT:,} entries is the server's limit; follow smaller categories"
+        )
     if not document.entries and (why := why_quiet(task.window.now)):
         task.report.note(why)
     papers = list({paper.work: paper for entry in document.entries if (paper := _read(entry))}.values())
@@ -127,7 +137,9 @@ def to_entry(raw: Announced, task: Task) -> Entry | Skip:
     if raw.found is not None:
         made = arxiv_api.to_entry(raw.found, task)
         return (
-            made if isinstance(made, Skip) else dataclasses.replace(made, announced=announced, wanted=False)
+            made
+            if isinstance(made, Skip)
+            else dataclasses.replace(made, announced=announced, is_stamped=True, wanted=False)
         )
     if not (title := one_line(plain_tex(raw.entry.title))):
         return Skip(f"{raw.work.id} has no title")
@@ -139,5 +151,6 @@ def to_entry(raw: Announced, task: Task) -> Entry | Skip:
         title=title,
         authors=tuple(dict.fromkeys(one_line(plain_tex(name), 120) for name in names if name.strip())),
         announced=announced,
+        is_stamped=True,
         text=raw.text,
     )

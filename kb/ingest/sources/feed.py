@@ -28,6 +28,8 @@ MAX_LINKS = 10
 """Works a post is linked to."""
 TITLE_WORDS = 80
 """Characters of the text that stand in for a missing title."""
+IS_STAMP = frozenset({"updated", "date_modified"})
+"""Fields that say when a post was touched."""
 SLACK = dt.timedelta(hours=24)
 
 
@@ -68,12 +70,22 @@ def posts(document: Document, url: str, task: Task) -> Iterator[Post]:
         )
     if document.truncated:
         task.report.fail("truncated", "the document is cut off")
+    report_limit(document, task)
     seen: set[tuple[str, ...]] = set()
     for entry in document.entries:
         key = (entry.guid, entry.link, entry.title, entry.markup)
         if key not in seen:
             seen.add(key)
             yield Post(entry, document, url)
+
+
+def report_limit(document: Document, task: Task) -> None:
+    """Tell that a document holds more than is taken from one."""
+    if document.left_out:
+        taken = len(document.entries)
+        task.report.fail(
+            "partial", f"{taken + document.left_out:,} entries, of which the first {taken:,} were taken"
+        )
 
 
 def to_entry(raw: Post, task: Task) -> Entry | Skip:
@@ -105,6 +117,7 @@ def to_entry(raw: Post, task: Task) -> Entry | Skip:
         authors=entry.authors,
         announced=announced,
         updated=updated,
+        is_stamped=announced is not None and announced[1] in IS_STAMP,
         text=entry.text,
         links=_links(entry.markup, work),
     )
