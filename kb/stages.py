@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from kb.draft import DraftPath, draft_file, find_draft, list_drafts, read_draft, split_front_matter
-from kb.errors import BadInput, NeedsPerson, NothingMatches
+from kb.errors import BadInput, NeedsPerson, NothingMatches, WrongUse
 from kb.files import decode_text, read_bytes
-from kb.model import LogEntry
+from kb.model import LogEntry, Outcome
 from kb.store import MAX_PAGE_BYTES, Base
 
 STEPS = {
@@ -94,10 +94,14 @@ def move(base: Base, wanted: str, stage: str, *, reason: str, who: str, at: str)
 
     Returns:
         The move; without a sequence number where it stood there already.
+
+    Raises:
+        NeedsPerson, WrongUse: See `plan_move` and `check_reason`.
     """
     planned = plan_move(base, wanted, stage)
     if planned.is_done:
         return planned
+    check_reason(base, wanted, stage, reason)
     line = _unfinished(base, planned, reason) or base.append_log(
         "move", planned.id, who=who, at=at, from_=planned.from_stage, to=stage, reason=reason
     )
@@ -107,6 +111,42 @@ def move(base: Base, wanted: str, stage: str, *, reason: str, who: str, at: str)
     else:
         _rename(base, found, planned.path)
     return dataclasses.replace(planned, seq=line.seq)
+
+
+def contradicted_claims(base: Base, wanted: str) -> list[str]:
+    """Claims of the works that a draft, or one entry of it, speaks of and that our numbers contradict."""
+    found, entry = _find(base, wanted)
+    draft, _ = read_draft(found.path)
+    works = {one.item for one in draft.entries if entry in {"", one.n}} if draft else set()
+    verdicts = base.verdicts()
+    return sorted(
+        claim.id
+        for claim in base.claims().values()
+        if claim.item in works and claim.id in verdicts and verdicts[claim.id].verdict is Outcome.CONTRADICTED
+    )
+
+
+def check_reason(base: Base, wanted: str, stage: str, reason: str) -> None:
+    """See that a move has a reason.
+
+    Raises:
+        NeedsPerson: Our numbers contradict what it reports, and no reason says why it is published all the same.
+        WrongUse: There is no reason.
+    """
+    if reason.strip():
+        return
+    contradicted = contradicted_claims(base, wanted) if stage == "published" else []
+    next_command = f'kb move {wanted} --to {stage} --reason "…"'
+    if contradicted:
+        raise NeedsPerson(
+            f"{wanted}: not published",
+            cause=f"our numbers contradict {', '.join(contradicted)}",
+            remedy="say why it is published all the same",
+            next_command=next_command,
+        )
+    raise WrongUse(
+        f"{wanted}: not moved", cause="no reason was given", remedy="say why", next_command=next_command
+    )
 
 
 def _find(base: Base, wanted: str) -> tuple[DraftPath, str]:
@@ -146,6 +186,8 @@ def _free_path(base: Base, draft: str, stage: str, name: str) -> Path:
     """Where a draft goes; accepted drafts of two curators may share a name, then the second keeps its folder."""
     path = draft_file(base, draft, stage)
     places = [path, path.parent / f"{draft}.md"] if stage == "published" else [path]
+    if stage == "published" and _was_published(base, draft):
+        places = places[1:]  # the address tells of another draft, also after that one was withdrawn
     for place in places:
         # an entry's own draft may be there already: the run that made it was killed before it cut the old one
         if not place.exists() or ("#" in name and _taken_from(place) == name):
@@ -155,6 +197,18 @@ def _free_path(base: Base, draft: str, stage: str, name: str) -> Path:
         cause=f"{base.relative(path)} exists already",
         remedy="the same draft stands in two stages; decide which one is right and remove the other",
         next_command="kb list drafts",
+    )
+
+
+def _was_published(base: Base, draft: str) -> bool:
+    """Whether another curator's draft of the same name was ever published."""
+    name = draft.partition("/")[2]
+    return any(
+        entry.act == "move"
+        and entry.to == "published"
+        and entry.target.partition("/")[2] == name
+        and entry.target != draft
+        for entry in base.log()
     )
 
 

@@ -19,6 +19,7 @@ from kb.publish.entries import (
     details_of,
     finding_of,
     labelled,
+    outcome_label,
     published_root,
     relay_lines,
     row_of,
@@ -186,6 +187,11 @@ def figure_block(figure: Figure, page: str, language: str) -> str:
 
 def _reading(page: TopicPage, language: str) -> str:
     groups: dict[str, list[Safe]] = {}
+    against = Counter(
+        claim.item
+        for claim, verdict in zip(page.claims, page.verdicts, strict=True)
+        if verdict.verdict is Outcome.CONTRADICTED
+    )
     for assessment, item in page.reading:
         decision = assessment.decision
         key = decision.value if decision in {Decision.KEEP, Decision.WATCH} else "undecided"
@@ -196,7 +202,12 @@ def _reading(page: TopicPage, language: str) -> str:
         facts = [stars, action, version, dated.at[:10] if dated else ""]
         tail = " · ".join(markdown(fact) for fact in facts if fact)
         notices = "".join(f" **{markdown(notice)}**" for notice in item.notices)
-        line = f"{link(item.title, item.url)} {code(item.id)}{' · ' if tail else ''}{tail}{notices}"
+        mark = (
+            f" · {outcome_label(Outcome.CONTRADICTED, language)} {against[item.id]}"
+            if against[item.id]
+            else ""
+        )
+        line = f"{link(item.title, item.url)} {code(item.id)}{' · ' if tail else ''}{tail}{mark}{notices}"
         groups.setdefault(key, []).append(Safe(line))
     return fill(
         "reading.md.j2",

@@ -2,6 +2,7 @@
 
 import pytest
 
+from kb.model import Interval, Stated, Verdict
 from kb.stages import move
 from kb.store import Base
 from tests.records import draft_text, put_draft
@@ -98,6 +99,50 @@ def test_two_curators_may_have_accepted_drafts_of_one_name(in_inbox, kb):
     assert stages_of(in_inbox) == [f"{other}@published", f"{DRAFT}@published"]
     assert kb("move", other, "--to", "review", "--reason", "x").code == 0
     assert stages_of(in_inbox) == [f"{other}@review", f"{DRAFT}@published"]
+
+
+def test_what_our_numbers_contradict_is_published_only_with_a_reason(in_inbox, kb):
+    claim = '[[claim]]\nid = "tangram/x"\nitem = "arxiv:2606.06302"\nprovenance = "primary"\nstatement = {zh = "快", en = "fast"}\nlow = 2.0\nhigh = 2.6\nunit = "ratio"\n'
+    in_inbox.write(in_inbox.root / "claims/tangram.toml", claim)
+    said = Stated(low=2.0, high=2.6, unit="ratio")
+    ours = Interval(low=1.0, value=1.1, high=1.2, n=30, unit="ratio")
+    against = Verdict(
+        claim="tangram/x",
+        verdict="contradicted",
+        level="simulated",
+        source=said,
+        measured=ours,
+        reason="slower",
+    )
+    in_inbox.write_verdicts("tangram", [against])
+    kb("move", DRAFT, "--to", "review", "--reason", "x")
+    for blank in ([], ["--reason", "  "]):
+        ended = kb("move", DRAFT, "--to", "published", *blank)
+        assert ended.code == 3
+        assert "our numbers contradict tangram/x" in ended.err
+    assert kb("move", f"{DRAFT}#2", "--to", "published").code == 2, "its work is not contradicted, but why?"
+    assert stages_of(in_inbox) == [f"{DRAFT}@review"]
+    ended = kb("move", DRAFT, "--to", "published", "--reason", "the design is worth reading")
+    assert ended.code == 0
+    assert "tangram/x" in ended.err
+    assert in_inbox.log()[-1].reason == "the design is worth reading"
+
+
+@pytest.mark.parametrize("stage", ["review", "inbox", "dropped"])
+def test_no_move_goes_without_a_reason(in_inbox, kb, stage):
+    kb("move", DRAFT, "--to", "review", "--reason", "x")
+    here = stages_of(in_inbox)
+    ended = kb("move", DRAFT, "--to", stage)
+    assert (ended.code, stages_of(in_inbox)) == (0 if stage == "review" else 2, here)
+
+
+def test_an_address_that_told_of_a_withdrawn_draft_is_given_to_no_other(in_inbox, kb):
+    other = "ann/2026-06-10-kv"
+    put_draft(in_inbox, other, draft_text(("1", "arxiv:2606.00001"), curator="ann"), "review")
+    for stage in ("review", "published", "review"):
+        kb("move", DRAFT, "--to", stage, "--reason", "x")
+    row = kb("move", other, "--to", "published", "--reason", "x", "--json").json[0]
+    assert row["path"] == f"published/drafts/{other}.md"
 
 
 @pytest.mark.parametrize(

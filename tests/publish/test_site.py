@@ -36,7 +36,10 @@ def content(shelf, root: str = "", stale=None) -> Site:
 
 def test_only_published_records_appear_twice_the_same_and_a_held_block_says_so(shelf, tmp_path):
     """KB-PUBLISH-01"""
-    shelf.base.write(shelf.root / "published/drafts/2026-06-10-a.md", DRAFT)
+    accepted = ("六月简报", "七月简报", "八月简报")
+    for number, title in enumerate(accepted):
+        text = DRAFT.replace("六月简报", title)
+        shelf.base.write(shelf.root / f"published/drafts/2026-06-1{number}-a.md", text)
     shelf.base.write(shelf.root / "review/jay/2026-06-11-b.md", DRAFT.replace("六月简报", "审阅中的简报"))
     shelf.kb("publish")
     shelf.edit("18.5 % (15.7–21.3 %)", "18.5 %（评审存疑）")
@@ -54,7 +57,8 @@ def test_only_published_records_appear_twice_the_same_and_a_held_block_says_so(s
     assert "19 % (15.7–21.3 %)" not in page
     assert "这一块有新的结果在等人决定" in page
     assert "kb:begin" not in page
-    assert "六月简报" in one["drafts/2026-06-10-a/index.html"].decode()
+    for number, title in enumerate(accepted):
+        assert title in one[f"drafts/2026-06-1{number}-a/index.html"].decode()
     assert not [name for name, data in one.items() if "审阅中的简报".encode() in data]
     assert '<html lang="en"' in one["en/inference/kvcache/index.html"].decode()
     assert '<span class="kb-badge kb-partly">部分成立</span>' in page
@@ -85,6 +89,18 @@ def test_a_draft_moved_back_leaves_a_notice_and_its_feed_id_is_not_used_again(sh
     move("published")
     assert len(first) == 1
     assert set(first) & set(ids()) == set()
+
+
+def test_a_withdrawn_draft_takes_no_page_away_from_one_of_the_same_name(shelf):
+    for who in ("jay", "ann"):
+        shelf.base.write(
+            shelf.root / f"review/{who}/2026-06-10-a.md", DRAFT.replace("jay", who).replace("六月", who)
+        )
+        assert shelf.kb("move", f"{who}/2026-06-10-a", "--to", "published", "--reason", "x") == 0
+    assert shelf.kb("move", "ann/2026-06-10-a", "--to", "review", "--reason", "x") == 0
+    pages = content(shelf).pages
+    assert "jay简报" in pages["drafts/2026-06-10-a.md"].decode()
+    assert "此页已撤回" in pages["drafts/ann/2026-06-10-a.md"].decode()
 
 
 def test_a_folder_of_somebody_else_is_not_replaced(shelf, tmp_path, capsys):
