@@ -1,8 +1,8 @@
 """vLLM under memory pressure: how often does a real engine preempt, by KV space, sequences and token budget?
 
 Backs     vllm/preempt-recompute · vllm/preempt-knobs
-Question  Ten requests of 96 prompt and 64 output tokens meet pools of 24 to 40 pages, 4 to 8 sequences and budgets of 128
-          or 1,024 tokens. The engine's own count of preemptions beside the event loop's for the same requests; where
+Question  Ten requests of 96 prompt and 64 output tokens meet a pool of 24 or 32 pages, 6 or 8 sequences and a budget of
+          128 or 1,024 tokens. The engine's own count of preemptions beside the event loop's for the same requests; where
           the KV cache of a preempted request could go.
 Shows not Parallelism, which the claim names too: one CPU has none. What a preemption costs at the scale of a GPU.
 """
@@ -54,9 +54,7 @@ BASE = Pool(knob="base", pages=24, sequences=8, budget=1024)
 POOLS = (
     BASE,
     BASE.model_copy(update={"knob": "memory", "pages": 32}),
-    BASE.model_copy(update={"knob": "memory", "pages": 40}),
     BASE.model_copy(update={"knob": "sequences", "sequences": 6}),
-    BASE.model_copy(update={"knob": "sequences", "sequences": 4}),
     BASE.model_copy(update={"knob": "budget", "budget": 128}),
 )
 

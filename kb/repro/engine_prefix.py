@@ -32,6 +32,8 @@ PREFIXES = (250, 512, 1024, 2048)
 """Tokens; 250 ends within a page, so that a partly shared page shows."""
 OVERLAPS = (0.2, 0.6, 0.95)
 OWN, REQUESTS = 70, 20
+DEADLINE_S = 120.0
+"""Of one request; the first that fails ends the run, for then there is no number."""
 CLOSE = 0.02
 """Largest difference between the engine's hit rate and the simulator's."""
 STATED_PAGE, STATED_HASH = 16, "sha256"
@@ -180,7 +182,7 @@ def counted(server: Serving, prompts: Sequence[tuple[int, ...]]) -> float:
     """
     before = read_counters(server.endpoint)
     asks = [Ask(0.0, prompt, 1) for prompt in prompts]
-    terms = Terms(deadline_s=120.0, most_open=1, open_loop=False)
+    terms = Terms(deadline_s=DEADLINE_S, most_open=1, open_loop=False, stop_failures=1)
     need_clean(drive(server.endpoint, server.model, asks, terms), "hit rate")
     grown = read_counters(server.endpoint).since(before)
     sent = sum(map(len, prompts))

@@ -38,6 +38,8 @@ ROOM = 1024
 """Tokens per slot: more than the longest session."""
 PROBES = (64, 160, 320)
 REPEATS = 3
+DEADLINE_S = 120.0
+"""Of one request; the first that fails ends the run, for then there is no number."""
 
 
 class Slots(Record):
@@ -135,7 +137,7 @@ def prefill_rate(server: Serving, rng: np.random.Generator) -> tuple[float, floa
 def one_by_one(server: Serving, prompts: Sequence[tuple[int, ...]]) -> list[float]:
     """Latency of each of some prompts, sent one after another."""
     asks = [Ask(0.0, prompt, OUTPUT) for prompt in prompts]
-    terms = Terms(deadline_s=120.0, most_open=1, open_loop=False)
+    terms = Terms(deadline_s=DEADLINE_S, most_open=1, open_loop=False, stop_failures=1)
     driven = need_clean(drive(server.endpoint, server.model, asks, terms), "sessions")
     return [one.e2e_s for one in driven.sent]
 

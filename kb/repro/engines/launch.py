@@ -38,7 +38,9 @@ ERROR = re.compile(r"\b[A-Za-z]*Error: ")
 """How Python names one; what a server logs after it are consequences."""
 LLAMA = Path(__file__).with_name("serve_llama.py")
 ALWAYS = ("--served-model-name", "smollm2", "--host", "127.0.0.1", "--enforce-eager", "--dtype", "bfloat16")
-TIED = 'exec 3<&0; (cat <&3 >/dev/null; kill -TERM -$$) & "$@" 3<&- & wait $!'
+TIED = """exec 3<&0
+(trap '' TERM; cat <&3 >/dev/null; kill -TERM -$$; sleep 10; kill -KILL -$$) &
+"$@" 3<&- & wait $!"""
 """Runs a command that ends with us, even if we are killed: then our end of the pipe closes, and `cat` with it."""
 OFFLINE = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
 
@@ -98,7 +100,7 @@ def serving(setup: Setup, url: str = "") -> Iterator[Serving]:
         CannotRun: No engine is installed, it ended or did not answer in time, or the one at ``url`` does not answer.
     """
     if url:
-        yield _asked(Endpoint(url), own=False)
+        yield _asked(Endpoint(url.rstrip("/").removesuffix("/v1")), own=False)
         return
     command, environ = command_of(setup)
     port = free_port()
@@ -203,16 +205,18 @@ def _unusable(endpoint: Endpoint, cause: str) -> CannotRun:
 
 def _end(child: subprocess.Popen[bytes]) -> None:
     """End a server and all it started: they share the session that was made for it."""
-    for sign in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(child.pid, sign)
-        try:
-            child.wait(ENDS_S)
-        except subprocess.TimeoutExpired:
-            continue
-        if (
-            sign is signal.SIGTERM
-        ):  # workers that outlive it would keep the cores busy under the next measurement
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)
-        return
+    try:
+        for sign in (signal.SIGTERM, signal.SIGKILL):
+            _tell(child.pid, sign)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(ENDS_S)
+                break
+        _tell(child.pid, signal.SIGKILL)  # workers that outlive it would keep the cores busy
+    finally:
+        if child.stdin is not None:
+            child.stdin.close()
+
+
+def _tell(group: int, sign: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, sign)
