@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import select
+import subprocess
+import sys
 
 import pytest
 
@@ -62,6 +67,34 @@ def test_rejecting_keeps_mine_and_later_results_merge_into_it(clash):
     assert clash.kb("publish") == 0
     assert MINE in clash.page.read_text()
     assert "`third`" in clash.page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("key", "code", "act"),
+    [("a", 0, "accept"), ("h", 0, "hold"), ("q", 3, "")],
+)
+def test_on_a_terminal_one_key_decides(clash, key, code, act):
+    """A real terminal, as far as the program can tell: its answer to a key without Enter."""
+    ours, theirs = os.openpty()
+    program = [sys.executable, "-m", "kb", "-C", str(clash.root), "review"]
+    with subprocess.Popen(
+        program, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+    ) as process:
+        os.close(theirs)
+        seen = b""
+        with contextlib.suppress(OSError):  # the other side hangs up when it ends
+            while True:
+                if select.select([ours], [], [], 0.2)[0]:
+                    seen += os.read(ours, 4096)
+                elif (
+                    b"[q]uit" in seen
+                ):  # a key pressed before the program listens is lost, as on any terminal
+                    os.write(ours, key.encode())
+        assert process.wait(timeout=60) == code
+    os.close(ours)
+    assert MINE in seen.decode("utf-8", "replace")
+    assert [done for done, _, _ in acts(clash)] == ([act] if act else [])
+    assert (MINE in clash.page.read_text()) == (key != "a")
 
 
 def test_a_third_text_can_be_written_in_an_editor(clash, monkeypatch, tmp_path):
