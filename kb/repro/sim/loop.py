@@ -167,7 +167,7 @@ class Loop:
         """Decide the next step from what is known now."""
         self.parts: list[Part] = []
         self.budget = self.engine.token_budget
-        self.work = [0, 0, 0, 0, 0, 0, 0, 0]
+        self.work = [0] * len(StepWork._fields)
         self.plans += 1
         if self.weights[6]:  # what the cache holds has changed since they came
             self.waiting = [(self.key(job), job.id, job) for _, _, job in self.waiting]
@@ -292,6 +292,7 @@ class Loop:
             work[4] += 1
             work[5] += job.computed
             work[6] += drafts
+            work[8] = max(work[8], job.computed)
         else:
             work[1] += share
             work[2] += 1

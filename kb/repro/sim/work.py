@@ -38,6 +38,8 @@ class StepWork(NamedTuple):
     """Drafted tokens verified, of all sequences."""
     swapped_tokens: int = 0
     """KV tokens moved to or from host memory."""
+    longest_kv: int = 0
+    """KV tokens of the decoding sequence that reads most; the plain loop alone counts it."""
 
 
 @dataclass(frozen=True)
