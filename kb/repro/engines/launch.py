@@ -39,9 +39,13 @@ ERROR = re.compile(r"\b[A-Za-z]*Error: ")
 LLAMA = Path(__file__).with_name("serve_llama.py")
 ALWAYS = ("--served-model-name", "smollm2", "--host", "127.0.0.1", "--enforce-eager", "--dtype", "bfloat16")
 TIED = """exec 3<&0
+(nice >/proc/self/autogroup) 2>/dev/null
 (trap '' TERM; cat <&3 >/dev/null; kill -TERM -$$; sleep 10; kill -KILL -$$) &
 "$@" 3<&- & wait $!"""
-"""Runs a command that ends with us, even if we are killed: then our end of the pipe closes, and `cat` with it."""
+"""Runs a command that ends with us, even if we are killed: then our end of the pipe closes, and `cat` with it.
+
+Linux weighs sessions before processes, so a session of its own would undo the `nice` we were started with.
+"""
 OFFLINE = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
 
 
