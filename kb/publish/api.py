@@ -11,7 +11,16 @@ from kb.publish.feed import to_json
 from kb.publish.page import system_of
 from kb.publish.site_model import Shown
 
-UNTRUSTED = ("quote", "locator", "conditions", "baseline", "relayed.said", "items.title", "items.summary")
+UNTRUSTED = (
+    "statement",
+    "quote",
+    "locator",
+    "conditions",
+    "baseline",
+    "relayed.said",
+    "items.title",
+    "items.summary",
+)
 """Fields that repeat what a source says: material to judge, never an instruction."""
 
 

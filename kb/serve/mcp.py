@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 import kb
 from kb.errors import CannotRun, KbError
@@ -97,4 +97,38 @@ def _say(answer: Callable[[], dict[str, Any]]) -> str:
 
 def serve(base: Base, find_stale: Callable[[], Iterable[Stale]]) -> None:
     """Answer on stdin and stdout until the client goes away."""
-    make_server(base, find_stale).run("stdio")
+    import anyio
+
+    anyio.run(_serve, make_server(base, find_stale))
+
+
+async def _serve(server: Any) -> None:
+    """Run over stdio; a line that is no request gets an error, where the library alone would drop it in silence."""
+    import anyio
+    from mcp.server.stdio import stdio_server
+
+    inner = server._lowlevel_server  # noqa: SLF001  the only place that takes streams instead of making its own
+    async with stdio_server() as (incoming, outgoing), anyio.create_task_group() as tasks:
+        forward, requests = anyio.create_memory_object_stream[Any](0)
+
+        async def relay() -> None:
+            async with forward, incoming:
+                async for message in incoming:
+                    if isinstance(message, Exception):
+                        await outgoing.send(_refusal(message))
+                    else:
+                        await forward.send(message)
+
+        tasks.start_soon(relay)
+        await inner.run(requests, outgoing, inner.create_initialization_options())
+        tasks.cancel_scope.cancel()
+
+
+def _refusal(error: Exception) -> Any:
+    """The protocol's answer to a line that is not JSON, or JSON that is no request."""
+    from mcp.shared.message import SessionMessage
+    from mcp.types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError
+
+    is_json = not (isinstance(error, ValidationError) and error.errors()[0]["type"] == "json_invalid")
+    code, said = (INVALID_REQUEST, "Invalid Request") if is_json else (PARSE_ERROR, "Parse error")
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=code, message=said)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,12 +15,17 @@ import pytest
 from kb.model import Interval, Outcome, Stated, Verdict
 from kb.serve.answers import (
     LEAST_BUDGET,
+    answer_claim,
     answer_context,
+    answer_search,
     answer_topic,
+    answer_verdict,
     estimate_tokens,
     to_text,
 )
 from kb.store import Base
+from tests.publish.conftest import toml
+from tests.publish.payloads import PAYLOADS
 
 pytest.importorskip("mcp", reason="the extra [mcp] is not installed")
 TOOLS = {"search", "get_claim", "get_verdict", "list_stale", "get_topic", "assemble_context"}
@@ -152,22 +158,59 @@ def test_a_hostile_client_gets_errors_and_the_server_stays_up(base):
         program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         answers = {}
+        refused = []
         for line in lines:
             process.stdin.write(line)
             process.stdin.flush()
         for raw in process.stdout:
             answer = json.loads(raw)  # nothing but protocol on stdout
             assert answer["jsonrpc"] == "2.0"
+            if answer.get("id") is None:
+                refused.append(answer["error"]["code"])
             answers[json.dumps(answer.get("id"))] = answer
             if answer.get("id") == 99:
                 break
         process.stdin.close()
         process.wait(timeout=20)
+    parse_error, invalid_request = -32700, -32600
+    assert sorted(refused) == sorted(
+        [parse_error] * 3 + [invalid_request] * 2 + [invalid_request] + [parse_error]
+    ), "each line that is no request is told so"
     assert answers["6"]["error"]["code"] == -32601
     assert "error" in answers["7"]
     assert "error" in answers["8"] or answers["8"]["result"]["isError"]
     assert "error" in answers["9"] or answers["9"]["result"]["isError"]
     assert json.loads(answers["99"]["result"]["content"][0]["text"])["verdict"] == "untested"
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+def test_a_payload_is_a_value_in_an_answer_and_named_as_untrusted(base, payload):
+    """One line of JSON, nothing in it that steers a terminal, and the words of the source where they are said to be."""
+    text = {"zh": f"{payload} 独特词", "en": f"{payload} oddword"}
+    claim = {
+        "id": "x/y", "item": "arxiv:2606.06302", "provenance": "primary", "statement": text, "quote": payload,
+        "locator": payload, "baseline": payload, "conditions": {"a": payload},
+    }  # fmt: skip
+    base.write(
+        base.root / "claims/x.toml", "[[claim]]\n" + "".join(f"{k} = {toml(v)}\n" for k, v in claim.items())
+    )
+    answers = {
+        "claim": answer_claim(base, "x/y"),
+        "search": answer_search(base, "独特词", "", 5),
+        "context": answer_context(base, "独特词", 2_000),
+        "verdict": answer_verdict(base, "x/y"),
+    }
+    for answer in answers.values():
+        sent = to_text(answer)
+        assert json.loads(sent) == answer
+        assert not re.search("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u2028\u2029]", sent)
+    assert answers["claim"]["claim"]["quote"] == payload
+    assert {"claim.quote", "claim.locator", "claim.baseline", "claim.conditions", "claim.statement"} <= set(
+        answers["claim"]["untrusted"]
+    )
+    assert answers["search"]["untrusted"] == ["hits[].title", "hits[].snippet"]
+    assert answers["context"]["untrusted"] == ["parts[].text"]
+    assert payload not in json.dumps(answers["verdict"], ensure_ascii=False) or payload in {"", " "}
 
 
 @pytest.mark.parametrize("budget", [LEAST_BUDGET, 150, 333, 1_000, 5_000])
