@@ -36,7 +36,7 @@ def lost_share(layers: float, skipped: float, bits: float, kept_bits: float) -> 
 
 
 Arrays = tuple[np.ndarray, np.ndarray]
-DRAWS, TOKENS, DIM, QUERIES = 8, 512, 128, 64
+DRAWS, TOKENS, DIM, QUERIES = 40, 256, 128, 32
 WITHOUT_FIGURE = "the claim states no number: each choice is tried by itself"
 HELPS = 1.5
 """Factor by which an error must fall for a choice to have paid."""

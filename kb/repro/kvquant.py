@@ -69,7 +69,7 @@ def check_fits(claim: Claim, taken: Sequence[Measurement]) -> Answer:
     )
 
 
-DRAWS, TOKENS, DIM = 12, 1024, 128
+DRAWS, TOKENS, DIM = 6, 512, 128
 
 
 def channels_gain(rng: np.random.Generator, bits: float, outlier: float, aside: float) -> list[float]:
