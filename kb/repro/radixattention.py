@@ -19,7 +19,8 @@ import numpy as np
 
 from kb.errors import WrongResult
 from kb.model import Claim, Level, Measurement, Record, Verdict
-from kb.repro._radix_figures import POOLS, STATED, draw, mean_shares
+from kb.repro._radix_figures import POOLS, draw, mean_shares
+from kb.repro._radix_tables import Table, expected_hit_rate, hit_ceiling, replayed_hit_rate, table_cases
 from kb.repro.harness.bench import Bench
 from kb.repro.harness.contract import Scope
 from kb.repro.harness.exact import explained
@@ -47,6 +48,15 @@ CLAIMS = (
     "sglang/multimodal-llava",
     "sglang/default-policy",
     "spheron/apc-gap",
+    "spheron/hit-rate-prefix-256",
+    "spheron/hit-rate-prefix-512",
+    "spheron/hit-rate-prefix-1024",
+    "spheron/hit-rate-prefix-2048",
+    "spheron/hit-rate-overlap-20",
+    "spheron/hit-rate-overlap-40",
+    "spheron/hit-rate-overlap-60",
+    "spheron/hit-rate-overlap-80",
+    "spheron/hit-rate-overlap-95",
 )
 PARTS = {
     "sglang/hit-rate-range": "hits",
@@ -55,6 +65,7 @@ PARTS = {
     "sglang/tree-overhead": "overhead",
     "sglang/multiturn-long-no-gain": "turns",
     "spheron/apc-gap": "page-size",
+    **{claim: "table" for claim in CLAIMS if claim.startswith("spheron/hit-rate-")},
 }
 """Which part of the measurements speaks to a claim; the other claims need a model or production."""
 LEVELS = ("simulated", "derived", "proxy")
@@ -122,18 +133,6 @@ class PageSize(Record):
     requests: int = 200
 
 
-class Table(Record):
-    """One reading of a published table of hit rates by prefix length."""
-
-    part: Literal["table"] = "table"
-    pattern: str
-    """``described``: a share of requests has the prefix; ``all-share``: nearly all have it."""
-    prefix: int
-    own: int
-    sharing: float
-    requests: int = 200
-
-
 class Turns(Record):
     """A chat on the paper's GPU, by a cost model."""
 
@@ -149,14 +148,11 @@ class Turns(Record):
 
 
 def cases(scope: Scope) -> Iterator[Record]:
-    """Cheap ones first; the claims state no numeric point."""
-    del scope
+    """Cheap ones first; the tables' figures are those of the claims."""
     yield Overhead()
     for prefix in (505, 511, 512):
         yield PageSize(pattern=f"prefix-{prefix}", prefix=prefix)
-    for prefix in STATED:
-        yield Table(pattern="described", prefix=prefix, own=17, sharing=0.8)
-        yield Table(pattern="all-share", prefix=prefix, own=70, sharing=0.945)
+    yield from table_cases(scope)
     for answer in (256, 384, 512, 6):
         for tflops in (35.0, 62.5):
             pattern = "short-answers" if answer < 10 else "long-answers"  # noqa: PLR2004  4 to 8 tokens in the paper
@@ -180,12 +176,6 @@ def expected_hit(pattern: str, requests: Sequence[programs.Request]) -> float:
         return known
     prompts = [programs.Request(one.prompt, b"") for one in requests]
     return 1 - edge_tokens(prompts) / (sum(len(one.prompt) for one in requests) // 4)
-
-
-def expected_table(case: Table) -> float:
-    """The sharing requests but the first hit the prefix: (f·N − 1)/N · P/(P + u)."""
-    sharing = round(case.sharing * case.requests)
-    return (sharing - 1) / case.requests * case.prefix / (case.prefix + case.own)
 
 
 # Implementation: what a cache does
@@ -240,9 +230,7 @@ def check(case: Record, bench: Bench) -> None:
         requests = requests_of(case.pattern, bench.rng(case))
         _compare(case, ample(requests), expected_hit(case.pattern, requests))
     elif isinstance(case, Table):
-        prompts = shared_prompts(case.prefix, case.own, case.sharing, case.requests, bench.rng(case))
-        tokens = sum(len(key) for key in prompts) // 4
-        _compare(case, hits_of_both(prompts)[0] / tokens, expected_table(case))
+        _compare(case, replayed_hit_rate(case, bench.rng(case)), expected_hit_rate(case))
 
 
 def _compare(case: Record, counted: float, expected: float) -> None:
@@ -274,11 +262,8 @@ def measure(case: Record, bench: Bench) -> Iterator[Measurement]:
     elif isinstance(case, PageSize):
         yield bench.record("ttft_reduction", case, [ttft_cut(case, rng) for rng in rngs])
     elif isinstance(case, Table):
-        rates = []
-        for rng in rngs:
-            prompts = shared_prompts(case.prefix, case.own, case.sharing, case.requests, rng)
-            rates.append(hits_of_both(prompts)[0] * 4 / sum(len(key) for key in prompts))
-        yield bench.record("hit_rate", case, rates, expected=expected_table(case))
+        rates = [replayed_hit_rate(case, rng) for rng in rngs]
+        yield bench.record("hit_rate", case, rates, expected=expected_hit_rate(case))
     elif isinstance(case, Turns):
         gains = [chat_gain(case, rng) for rng in rngs]
         yield bench.record("throughput_ratio", case, gains, level=Level.DERIVED)
@@ -348,6 +333,7 @@ by_rule = with_checks(
         "near-optimal": near_optimal,
         "attains-optimum": attains,
         "tree-share": tree_share,
+        "hit-ceiling": hit_ceiling,
         "page-size": explained(
             "the finer page alone, all time being prefill,", "仅由更细的页（设 TTFT 全为 prefill）"
         ),

@@ -10,6 +10,7 @@ import random
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from kb.repro.sim.prefix_workloads import Request
 from kb.repro.sim.radix import Match, RadixCache
@@ -84,10 +85,15 @@ class _Server:
 
     def admit(self) -> None:
         """One round of scheduling: take from the queue, in the policy's order, what fits."""
+        if len(self.running) >= self.width:
+            return
         waiting = [self.requests[i].prompt for i in self.ready]
-        sequence = order(waiting, self.cache, self.policy, self.rng)
+        looked_up = lru_cache(maxsize=None)(
+            self.cache.peek
+        )  # nothing changes in the tree before the first start
+        sequence = order(waiting, looked_up, self.policy, self.rng)
         if self.policy in {"lpm", "dfs"} and self.width > 1:
-            sequence = hold_back_siblings(sequence, waiting, self.cache.peek)
+            sequence = hold_back_siblings(sequence, waiting, looked_up)
         gone = set()
         for at in sequence:
             if len(self.running) >= self.width or not self._start(self.ready[at]):

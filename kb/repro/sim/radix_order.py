@@ -9,8 +9,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
-from kb.repro.sim.radix import RadixCache
-
 ORDERS = ("fcfs", "lpm", "dfs", "random")
 LONG_QUEUE = 128
 """Waiting requests above which SGLang stops sorting by longest prefix."""
@@ -20,7 +18,7 @@ IN_BATCH_TOKENS = 32
 
 def order(
     waiting: Sequence[bytes],
-    cache: RadixCache,
+    cached_tokens: Callable[[bytes], int],
     policy: str,
     rng: random.Random,
     *,
@@ -30,7 +28,7 @@ def order(
 
     Args:
         waiting: Keys of the prompts, in order of arrival.
-        cache: Asked without being touched.
+        cached_tokens: Tokens of a key in the cache, which is not touched: `RadixCache.peek`.
         policy: One of `ORDERS`. ``lpm`` sorts by cached prefix, longest first; ``dfs`` walks the tree of all
             waiting prompts depth first, so that requests of one prefix stay together.
         rng: For ``random``.
@@ -45,7 +43,7 @@ def order(
     if policy == "random":
         rng.shuffle(positions)
         return positions
-    cached = [cache.peek(key) for key in waiting]
+    cached = [cached_tokens(key) for key in waiting]
     if policy == "lpm":
         return sorted(positions, key=lambda i: -cached[i])
     if policy == "dfs":
