@@ -121,13 +121,16 @@ def run_command(ctx: click.Context, /, names: tuple[str, ...], **asked: Any) -> 
 
 @command.command("list")
 @json_option
-def list_command(as_json: bool) -> None:
-    r"""List the reproductions: levels, what each needs, the claims it speaks to.
+@click.pass_context
+def list_command(ctx: click.Context, as_json: bool) -> None:
+    r"""List the reproductions: levels, what each needs, the claims it speaks to; how claims are judged.
 
     \b
     kb repro list --json
     """
     _list(as_json=as_json)
+    with contextlib.suppress(KbError):  # the list is the same without a base
+        _count(open_base(ctx))
 
 
 @command.command("compare")
@@ -171,6 +174,18 @@ def _list(*, as_json: bool) -> None:
     emit_table(table, ["name", "levels", "needs", "claims", "what"])
 
 
+def _count(base: Base) -> None:
+    """Say how many of the base's claims are judged by a band, and how many by a named check, counted apart."""
+    judged = base.verdicts()
+    known = [claim for claim in base.claims().values() if claim.id in judged and judged[claim.id].level]
+    checked = [claim for claim in known if claim.rule is not None and claim.rule.check]
+    without = [claim for claim in checked if claim.low is None]
+    note(
+        f"{len(known)} claims are judged: {len(known) - len(checked)} by the band of their number, {len(checked)} by a "
+        f"named check, of which {len(without)} state no number"
+    )
+
+
 def _run(base: Base, names: tuple[str, ...], asked: dict[str, Any]) -> int:
     from kb.repro.harness.contract import find_units, units
     from kb.repro.harness.report import report_json
@@ -190,10 +205,20 @@ def _run(base: Base, names: tuple[str, ...], asked: dict[str, Any]) -> int:
         emit_json(documents[0] if len(wanted) == 1 and documents else documents)
     for one in failed:
         note(f"not run: {one.what} ({one.cause}); remedy: {one.remedy}")
+    if asked["run_all"] and _options(asked).store and not asked["quick"]:
+        _record_rest(base)
     codes = [_drift(base, reports) for reports in done.values()] if asked["check"] else []
     if failed:
         codes.append(4 if documents else worst([one.exit_code for one in failed]))
     return worst(codes)
+
+
+def _record_rest(base: Base) -> None:
+    """Every claim has a verdict, also where no reproduction speaks to its system."""
+    from kb.repro.harness.verdicts import record_rest
+
+    with base.writing("kb repro --all"):
+        record_rest(base)
 
 
 def _plan(base: Base, wanted: dict[str, list[Unit]], asked: dict[str, Any]) -> int:

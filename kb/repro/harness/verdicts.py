@@ -138,7 +138,8 @@ def refresh(base: Base, systems: Iterable[str], *, blocked: Mapping[str, str] | 
         blocked: Reproductions that could not run just now, with the cause.
 
     Returns:
-        One verdict per claim that some reproduction speaks to, sorted by claim.
+        One verdict per claim of these systems, sorted by claim; untested, with what is planned, where no reproduction
+        speaks to it.
     """
     wanted = set(systems)
     judged = read_judged(base, wanted, blocked or {})
@@ -155,7 +156,7 @@ def refresh(base: Base, systems: Iterable[str], *, blocked: Mapping[str, str] | 
             apart.setdefault(verdict.claim, []).append(verdict)
     chosen = {name: _best_of(group, apart.get(name, [])) for name, group in candidates.items()}
     overrulings = latest_overrulings(base.log())
-    for name in overrulings.keys() & judged.claims.keys() - chosen.keys():
+    for name in judged.claims.keys() - chosen.keys():
         chosen[name] = unjudged(judged.claims[name], Outcome.UNTESTED, *wording.untested(judged.claims[name]))
     return [
         overrule(verdict, overrulings.get(name))
@@ -188,6 +189,16 @@ def _nothing(unit: Unit, judged: Judged) -> list[Verdict]:
         return [unjudged(claim, Outcome.BLOCKED, *wording.blocked(cause)) for claim in claims]
     named = {"repro": unit.name}
     return [verdict.model_copy(update=named) for verdict in load(unit).judge(claims, ())]
+
+
+def record_rest(base: Base) -> list[str]:
+    """Record that nothing tests the claims of systems no reproduction speaks to; the systems whose file changed.
+
+    The caller holds the lock.
+    """
+    spoken = {system for unit in units().values() for system in unit.systems}
+    rest = {name.partition("/")[0] for name in base.claims()} - spoken
+    return write_verdicts(base, refresh(base, rest))
 
 
 def write_verdicts(base: Base, verdicts: Iterable[Verdict]) -> list[str]:
