@@ -54,6 +54,13 @@ class Figure(Record):
     """Topic pages that show it."""
 
 
+class Passage(Record):
+    """A titled piece of prose of our own; it belongs to people once the page is there."""
+
+    title: Text
+    text: Text
+
+
 class Topic(Record):
     """Settings of one topic page, ``topics/<path>.toml``."""
 
@@ -68,6 +75,8 @@ class Topic(Record):
     """Place in menus, low first."""
     intro: Text = Text()
     """Introduction written when the page is created; from then on it belongs to people."""
+    notes: tuple[Passage, ...] = ()
+    """What each reproduction of the topic found and cannot show, after the introduction."""
 
 
 class GuideSection(Record):
@@ -80,8 +89,9 @@ class GuideSection(Record):
     """Written when the page is created; from then on it belongs to people."""
     claims: tuple[str, ...] = ()
     """Ids, or patterns with ``*``: ``vllm/*-default``. Without any, the section is prose only."""
-    show: Literal["findings", "checklist", "timeline", "matrix"] = "findings"
-    """findings: a list; checklist: a list to tick off; timeline: by the date of the source; matrix: a table by system."""
+    show: Literal["findings", "checklist", "timeline", "matrix", "relays"] = "findings"
+    """findings: a list; checklist: a list to tick off; timeline: by the date of the source; matrix: a table by system;
+    relays: a table of second-hand quotations that differ from their source."""
 
 
 class Guide(Record):

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from kb.errors import BadConfig
-from kb.model import Claim, Guide, GuideSection, Item, Verdict
+from kb.model import Claim, Guide, GuideSection, Item, Text, Verdict
 from kb.publish.entries import (
+    FINE_RELAYS,
     Pair,
     claim_link,
     finding_of,
@@ -22,7 +23,8 @@ from kb.publish.escape import Safe, markdown, path_link
 from kb.publish.numbers import stated
 from kb.publish.page import system_of
 from kb.publish.render import fill
-from kb.publish.words import pick, say
+from kb.publish.words import RELAYS, pick, say
+from kb.vocab import RELAY_MATCHES
 
 
 def guide_page_path(guide: Guide) -> str:
@@ -92,6 +94,8 @@ def _section(
     lines: list[tuple[Safe, tuple[Safe, ...]]] = []
     if section.show == "matrix":
         table = _matrix(pairs, page, language)
+    elif section.show == "relays":
+        table = _relays(pairs, page, language)
     elif section.show == "timeline":
         table = _timeline(pairs, items, page, language)
     else:
@@ -148,6 +152,30 @@ def _timeline(pairs: list[Pair], items: Mapping[str, Item], page: str, language:
             outcome_label(verdict.verdict, language),
         ]
         for claim, verdict in dated
+    ]
+    return _table(head, rows)
+
+
+RELAYED, DIFFERENCE = Text(zh="转述", en="Relayed as"), Text(zh="差别", en="Difference")
+
+
+def _relays(pairs: list[Pair], page: str, language: str) -> dict[str, object]:
+    """Quotations that differ from their source, draft by draft: both shortened to the number and its qualifiers."""
+    head = [
+        *(say(key, language) for key in ("claim", "stated")),
+        *(pick(t, language) for t in (RELAYED, DIFFERENCE)),
+    ]
+    names = RELAYS if language == "zh" else RELAY_MATCHES
+    rows = [
+        [
+            Safe(f"{claim_link(claim, page)} {markdown(pick(claim.statement, language))}"),
+            markdown(stated(claim, language)),
+            markdown(f"{relay.said} ({relay.draft})"),
+            markdown(names.get(relay.match, relay.match)),
+        ]
+        for claim, _ in pairs
+        for relay in sorted(claim.relayed, key=lambda relay: relay.draft)
+        if relay.match not in FINE_RELAYS
     ]
     return _table(head, rows)
 

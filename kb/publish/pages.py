@@ -117,7 +117,8 @@ def _topic(topic: Topic, records: Records, language: str) -> Page:
     headings = {"evidence": say("evidence", language), "reading": say("reading", language)}
 
     def render(blocks: dict[str, bytes]) -> bytes:
-        parts = [
+        parts = [_part(b"", "", pick(note.title, language), note.text, language) for note in topic.notes]
+        parts += [
             _part(text, name, headings.get(name.rpartition("/")[2], "")) for name, text in blocks.items()
         ]
         title = topic.title if topic.title.zh or topic.title.en else Text(zh=topic.path)
