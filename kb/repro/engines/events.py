@@ -36,8 +36,8 @@ def events(lines: Iterator[bytes]) -> Iterator[dict[str, Any] | None]:
         yield value
 
 
-def text_of(event: Mapping[str, Any]) -> str:
-    """Text that an event adds.
+def text_of(event: Mapping[str, Any]) -> tuple[str, bool]:
+    """Text that an event adds, and whether it ends the answer.
 
     Raises:
         Garbage: It has choices of another form.
@@ -46,11 +46,11 @@ def text_of(event: Mapping[str, Any]) -> str:
     if not isinstance(choices, list):
         raise Garbage("choices that are no list")
     if not choices:
-        return ""
+        return "", False
     text = choices[0].get("text", "") if isinstance(choices[0], dict) else None
-    if text is None or not isinstance(text, str):
+    if not isinstance(text, str):
         raise Garbage("a choice without text")
-    return text
+    return text, choices[0].get("finish_reason") is not None
 
 
 class Counts(NamedTuple):
@@ -73,7 +73,7 @@ def read_counts(usage: Any, *, prompt: int, asked: int, seen: int) -> Counts:
         usage: What stood under that name in the stream.
         prompt: Tokens sent.
         asked: Output tokens asked for; the end of text is ignored, so there must be as many.
-        seen: Events with text.
+        seen: Events with text; an answer whose tokens are no text has its last event at least.
 
     Raises:
         Lie: One of them cannot be.
@@ -89,7 +89,7 @@ def read_counts(usage: Any, *, prompt: int, asked: int, seen: int) -> Counts:
         f"{said[0]} prompt tokens where {prompt} were sent": said[0] != prompt,
         f"{said[1]} output tokens where {asked} were asked for": said[1] != asked,
         f"{said[1]} output tokens in {seen} events with text": said[1] < seen,
-        f"{said[1]} output tokens and no text": not seen,
+        f"{said[1]} output tokens and no event that has one": not seen,
         f"{said[2]} tokens in all, not {said[0]} + {said[1]}": said[2] != said[0] + said[1],
         f"{cached} cached of {prompt} prompt tokens": (cached or 0) > prompt,
     }

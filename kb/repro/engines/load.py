@@ -276,7 +276,8 @@ class _Run:
                 if "error" in event:
                     return "server-error", f"in the stream: {str(event['error'])[:200]}"
                 usage = event.get("usage") or usage
-                if text := text_of(event):
+                text, ends = text_of(event)
+                if text or (ends and not one.arrivals):  # half a character is a token without text
                     one.arrivals.append(self.now())
                     one.text += text
                     if len(one.arrivals) > one.ask.max_tokens:

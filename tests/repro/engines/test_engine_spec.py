@@ -19,7 +19,7 @@ class TestSpeculation:
             ]
         return found
 
-    FADING = (1.6, 1.4, 1.2, 1.1, 0.9, 0.8)
+    FADING = (1.6, 1.4, 1.1, 0.9, 0.8)
     GROWING = FADING[::-1]
 
     def test_that_fades_holds_and_names_both_crossovers(self):

@@ -123,6 +123,13 @@ class TestOpenLoop:
             assert sum(one.itl_s) == pytest.approx(one.e2e_s - one.ttft_s)
             assert one.tpot_s == pytest.approx(sum(one.itl_s) / 4)
 
+    def test_a_token_that_is_no_text_is_a_token(self, serve):
+        """Half a character of several bytes: the server sends an event with a reason to end and no text."""
+        last = hostile.event({"choices": [{"index": 0, "text": "", "finish_reason": "length"}]})
+        behave = hostile.streaming(last, hostile.usage(NUMBER, 1), hostile.END)
+        (one,) = need_clean(run(serve(behave), max_tokens=1), "test").sent
+        assert (one.output_tokens, len(one.arrivals)) == (1, 1)
+
     def test_requests_do_not_wait_for_a_slow_server(self, serve):
         """Each answer takes 0.4 s, a request is due every 0.05 s: they overlap."""
         server = serve(partial(hostile.good, first_s=0.4))
