@@ -9,10 +9,9 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import logging
-import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from kb.ingest.feedxml import Unreadable
+from kb.ingest.feedxml import Unreadable, between
 from kb.ingest.text import one_line
 
 if TYPE_CHECKING:
@@ -102,5 +101,7 @@ def _paper(result: arxiv.Result) -> Paper:
 
 def error_text(body: bytes) -> str:
     """What an error feed says, or nothing; errors come with status 400, formerly with 200."""
-    found = re.search(rb"/api/errors#[^<]*</id>.*?<summary[^>]*>(.*?)</summary>", body, re.DOTALL)
-    return one_line(found.group(1).decode("utf-8", "replace"), 300) if found else ""
+    place = body.find(b"/api/errors#")
+    found = between(body, b"<summary", b"</summary>", place) if place >= 0 else None
+    said = body[found[0] : found[1]].partition(b">")[2] if found else b""
+    return one_line(said[:2000].decode("utf-8", "replace"), 300)

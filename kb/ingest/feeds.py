@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kb.http import Answer, NoAnswer
 from kb.ingest.feedxml import Body, Document, RawEntry, Unreadable, read_xml
-from kb.ingest.workers import parsed
+from kb.ingest.workers import FEED_BYTES, apart, parsed
 
 MAX_ENTRIES = 2000
 """Entries taken from one document."""
@@ -22,14 +22,17 @@ def read_document(answer: Answer) -> Document:
     if body.lstrip(b"\xef\xbb\xbf\t\r\n ")[:1] in {b"{", b"["}:
         from kb.ingest.jsonfeed import read_json_feed
 
-        document = read_json_feed(body, answer.url)
+        document = read_json_feed(body, answer.url, MAX_ENTRIES)
     else:
-        found = parsed(read_xml, len(body), Body(body, answer.url, answer.media_type, answer.charset))
+        given = Body(body, answer.url, answer.media_type, answer.charset)
+        is_short = len(body) < FEED_BYTES
+        found = parsed(read_xml, len(body), given) if is_short else apart(read_xml, given)
         if isinstance(found, Unreadable):
             raise NoAnswer(found.status, answer.url, found.detail)
         document = found
     named = _unnested(document.entries)
-    document.entries, document.left_out = named[:MAX_ENTRIES], max(0, len(named) - MAX_ENTRIES)
+    document.entries = named[:MAX_ENTRIES]
+    document.left_out += max(0, len(named) - MAX_ENTRIES)
     document.repeated = _repeated(document.entries)
     return document
 

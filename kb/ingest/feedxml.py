@@ -160,8 +160,11 @@ def _is_closed(body: bytes) -> bool:
 
 def _what_else(answer: Body) -> str:
     kind = answer.media_type or "no content type"
-    found = re.search(rb"<title[^>]*>(.*?)</title>", answer.body[:65536], re.DOTALL | re.IGNORECASE)
-    title = one_line(plain_text(found.group(1).decode("utf-8", "replace")), 80) if found else ""
+    said = between(answer.body[:65536].lower(), b"<title", b"</title>")
+    title = ""
+    if said:
+        markup = answer.body[said[0] : said[1]].partition(b">")[2]
+        title = one_line(plain_text(markup.decode("utf-8", "replace")), 80)
     return f"the answer is no feed ({kind}{f', titled “{title}”' if title else ''})"
 
 
@@ -198,10 +201,29 @@ def _charset(answer: Body, warnings: list[str]) -> str:
 
 
 def _mended(body: bytes, warnings: list[str]) -> bytes:
-    if b"<!ENTITY" in body[:65536].upper() and _SUBSET.search(body[:65536]):
+    head = body[:65536]
+    start = head.lower().find(b"<!doctype")
+    if start >= 0 and b"<!ENTITY" in head.upper() and (subset := _SUBSET.match(head, start)):
         warnings.append("entity definitions were ignored")
-        body = _SUBSET.sub(b"", body, count=1)
-    return re.sub(rb"&lt;!\[CDATA\[(.*?)\]\]&gt;", rb"\1", body, flags=re.DOTALL)
+        body = body[:start] + body[subset.end() :]
+    return _without_escaped_cdata(body)
+
+
+def _without_escaped_cdata(body: bytes) -> bytes:
+    """The document with the text of ``&lt;![CDATA[text]]&gt;`` as it is; one pass, because a pattern would take one per opening."""
+    kept: list[bytes] = []
+    place = 0
+    while found := between(body, b"&lt;![CDATA[", b"]]&gt;", place):
+        kept += [body[place : found[0] - len(b"&lt;![CDATA[")], body[found[0] : found[1]]]
+        place = found[1] + len(b"]]&gt;")
+    return b"".join([*kept, body[place:]]) if kept else body
+
+
+def between(body: bytes, opening: bytes, closing: bytes, place: int = 0) -> tuple[int, int] | None:
+    """Where the first text between two marks begins and ends, or None; linear, whatever the bytes are."""
+    start = body.find(opening, place)
+    end = body.find(closing, start + len(opening)) if start >= 0 else -1
+    return (start + len(opening), end) if end >= 0 else None
 
 
 def _entry(item: Any) -> RawEntry:

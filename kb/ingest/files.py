@@ -26,7 +26,7 @@ from kb.ingest.drafts.records import to_assessments, to_draft, to_items
 from kb.model import Assessment, Item
 from kb.store import Base
 
-MAX_DRAFT_BYTES = 1 << 20
+MAX_DRAFT_BYTES = 1 << 17
 """Larger files are no drafts."""
 MAX_SLUG = 80
 """Characters of a slug; it is part of a file name."""

@@ -17,8 +17,13 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 """JSON can spell half a character, which no file can hold."""
 
 
-def read_json_feed(body: bytes, url: str) -> Document:
+def read_json_feed(body: bytes, url: str, most: int) -> Document:
     """Read a JSON Feed; members of the wrong type are left out, relative links resolved.
+
+    Args:
+        body: The answer.
+        url: Where it was found.
+        most: Items that are taken.
 
     Raises:
         NoAnswer: It is no JSON, another kind of JSON, or a version that is not known.
@@ -46,7 +51,9 @@ def read_json_feed(body: bytes, url: str) -> Document:
         link=_link(value, "home_page_url", url),
         version=f"json{version[-3:]}",
     )
-    for item in items if isinstance(items, list) else []:
+    listed = items if isinstance(items, list) else []
+    document.left_out = max(0, len(listed) - most)
+    for item in listed[:most]:
         if isinstance(item, dict):
             document.entries.append(_entry(item, url))
         else:

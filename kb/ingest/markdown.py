@@ -16,6 +16,9 @@ INLINE_MARK = {"strong": "**", "b": "**", "em": "*", "i": "*"}
 BLOCKS = frozenset(
     "p div section article main header footer aside figure figcaption details summary address dl dt dd fieldset body center".split()
 )
+MAX_COLUMNS = 200
+MAX_CELLS = 50_000
+"""Larger tables are kept as text."""
 MAX_DEPTH = 180
 """Nesting below which only text is taken."""
 _ESCAPE = re.compile(r"([\\`*_\[\]<>|~$])")
@@ -180,16 +183,22 @@ class Writer:
             for cell in row.iterchildren("td", "th"):
                 text = re.sub(r"(?<!\\)\|", r"\\|", _one_line(" ".join(self._blocks(cell, depth + 1))))
                 span = cell.get("colspan") or "1"
-                cells += [text] + [""] * (min(int(span), 50) - 1 if span.isdecimal() and int(span) > 0 else 0)
+                cells += [text] + [""] * (int(span) - 1 if re.fullmatch("[1-9]|[1-4][0-9]", span) else 0)
+                if len(cells) > MAX_COLUMNS:
+                    return self._too_wide(node)
             if any(cells):
                 rows.append(cells)
         width = max((len(row) for row in rows), default=0)
-        if not width:
-            return ""
+        if not width or len(rows) * width > MAX_CELLS:
+            return self._too_wide(node) if width else ""
         self.losses.kept["tables"] += 1
         padded = [row + [""] * (width - len(row)) for row in rows]
         lines = ["| " + " | ".join(row) + " |" for row in padded]
         return "\n".join([lines[0], "|" + " --- |" * width, *lines[1:]])
+
+    def _too_wide(self, node: Any) -> str:
+        """A table that no page shows, as the text of its cells; counted as lost."""
+        return guard_lines(escape(" ".join(node.text_content().split())))
 
     def _formula(self, node: Any, mark: str) -> str:
         self.losses.met["formulae"] += 1

@@ -1,6 +1,8 @@
 """Parsing beside the run: in processes of their own where much is parsed, because threads of one Python process take turns.
 
-Long documents have a process for themselves, so that a page of two thousand papers does not stand in line behind feeds.
+Long documents of arXiv have a process for themselves, so that a page of two thousand papers does not stand in line behind
+feeds. Other long documents may be made to be slow, and parsers of markup have ways to be slow on megabytes: each is read in a
+process that ends when it has used its time or its memory.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import importlib
 import multiprocessing
 import os
 from collections.abc import Callable, Iterator
+from multiprocessing.connection import Connection
 from typing import TypeVar
 
 from kb.ingest.feedxml import Unreadable
@@ -22,7 +25,13 @@ MANY = 16
 PARSE_S = 30.0
 """Longest parsing of one document in another process."""
 LONG_BYTES = 1 << 20
-"""Documents from this size have a process for themselves."""
+"""Documents of arXiv from this size have a process for themselves."""
+FEED_BYTES, PAGE_BYTES = 100_000, 400_000
+"""Documents of anybody else from this size are read apart: what a parser can be made to waste on less is two seconds."""
+APART_CPU_S = 10
+"""CPU seconds of such a process."""
+APART_MEMORY = 2 << 30
+"""Bytes of address space of such a process."""
 _pools: list[concurrent.futures.ProcessPoolExecutor] = []
 """One for feeds and one for long documents, for the time of one run; none where all is parsed here."""
 
@@ -81,3 +90,41 @@ def parsed(parse: Callable[..., T | Unreadable], size: int, *args: object) -> T 
         return Unreadable("too-slow", f"parsing took more than {PARSE_S:.0f} s")
     except concurrent.futures.BrokenExecutor:
         return parse(*args)  # a process died, perhaps for memory; this one is still there
+
+
+def apart(read: Callable[..., T | Unreadable], *args: object, cpu_s: int = APART_CPU_S) -> T | Unreadable:
+    """What a function makes of a long document of anybody, in a process that can be ended.
+
+    Args:
+        read: The function, of plain arguments; its result is plain too.
+        args: Its arguments.
+        cpu_s: CPU seconds it may take.
+    """
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe(duplex=False)
+    process = context.Process(target=_read_apart, args=(there, read, args, cpu_s), daemon=True)
+    process.start()
+    there.close()
+    try:
+        if not here.poll(PARSE_S):
+            return Unreadable("too-slow", f"reading it took more than {PARSE_S:.0f} s")
+        found: T | Unreadable = here.recv()
+    except EOFError:  # ended by its limits
+        return Unreadable("too-slow", f"reading it took more than {cpu_s} s of CPU, or too much memory")
+    else:
+        return found
+    finally:
+        process.kill()
+        process.join()
+        here.close()
+
+
+def _read_apart(there: Connection, read: Callable[..., object], args: tuple[object, ...], cpu_s: int) -> None:
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
+    resource.setrlimit(resource.RLIMIT_AS, (APART_MEMORY, APART_MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with contextlib.suppress(MemoryError):
+        there.send(read(*args))
+    there.close()

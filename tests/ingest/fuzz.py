@@ -179,6 +179,8 @@ class Reader:
             isinstance(args[2], int) and args[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
         ):
             return
+        if isinstance(args[0], int):  # a pipe
+            return
         path = os.path.realpath(os.fsdecode(args[1 if event in {"os.rename", "os.link"} else 0]))
         allowed = (str(self.base.root), str(self.scratch), os.environ["XDG_RUNTIME_DIR"], os.devnull)
         if not path.startswith(allowed):

@@ -8,9 +8,22 @@ import time
 import zlib
 from pathlib import Path
 
+import pytest
+
 from tests.ingest.atom import ATOM, ENTRY
 
 ROOT = Path(__file__).resolve().parents[2]
+SLOW = {
+    "comments that never end": (b"&lt;!--", 3_000_000),
+    "elements in elements": (b"<a>", 3_000_000),
+}
+LINEAR = {
+    "escaped-cdata": ("feed", b"&lt;![CDATA[", 15 << 20),
+    "titles-of-no-feed": ("feed", b"<html><title>", 15 << 20),
+    "entities-without-end": ("feed", b"<!DOCTYPE x [<!ENTITY ", 15 << 20),
+    "errors-of-the-api": ("arxiv", b"/api/errors#</id><summary>", 15 << 20),
+    "wide-table": ("page", b"<td colspan=49>x", 300_000),
+}
 CHILD = """
 import re, sys
 from pathlib import Path
@@ -32,6 +45,41 @@ def drip(handler):
         except OSError:
             return
         time.sleep(0.5)
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_a_document_made_to_be_slow_is_ended_by_its_limits(name):
+    from kb.ingest.feedxml import Body, Unreadable, read_xml
+    from kb.ingest.workers import apart
+
+    unit, size = SLOW[name]
+    body = b"<rss version='2.0'><channel><item><description>" + unit * (size // len(unit))
+    found = apart(read_xml, Body(body, "https://example.org/feed"), cpu_s=1)
+    assert isinstance(found, Unreadable)
+    assert found.status == "too-slow"
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_our_own_reading_takes_time_in_proportion(name):
+    from kb.http import Answer
+    from kb.ingest.arxivxml import read_page
+    from kb.ingest.extract import extract
+    from kb.ingest.feedxml import Body, _mended, _what_else
+
+    kind, unit, size = LINEAR[name]
+    body = b"<feed xmlns='http://www.w3.org/2005/Atom'>" + unit * (size // len(unit))
+    started = time.process_time()
+    if kind == "arxiv":
+        read_page(body, 0, 10)
+    elif kind == "feed":
+        _mended(body, [])
+        _what_else(Body(body, "https://example.org/feed"))
+    else:
+        text = b"<p>" + b"words, words and words. " * 20 + b"</p>"
+        table = b"<table><tr>" + unit * (size // len(unit)) + b"</tr>" + b"<tr><td>1" * 500 + b"</table>"
+        made = extract(Answer("https://example.org/p", 200, {}, text + table), "UTC")
+        assert made.losses["tables"] == "0/1"
+    assert time.process_time() - started < 2
 
 
 def test_a_bomb_a_drip_a_loop_and_ways_inwards_are_refused_and_every_other_source_finishes_P126_P130_P131(

@@ -15,6 +15,8 @@ from kb.http import Answer
 from kb.identity import find_works, identify
 from kb.ingest.contract import Entry, NoAnswer, Skip, Task, one_line
 from kb.ingest.extract import LEAST_PROSE, Extract, extract
+from kb.ingest.feedxml import Unreadable
+from kb.ingest.workers import PAGE_BYTES, apart
 
 KIND = "page"
 ACCEPT = "text/html, application/xhtml+xml;q=0.9, */*;q=0.5"
@@ -56,7 +58,19 @@ def _read(answer: Answer, task: Task) -> Extract | None:
         raise NoAnswer("empty-body", answer.url, "the answer has no bytes")
     if not answer.media_type.startswith(READABLE):
         raise NoAnswer("unsupported", answer.url, f"{answer.media_type} is no page")
-    return extract(answer, task.zone)
+    is_short = len(answer.body) < PAGE_BYTES
+    found = read_plain(answer, task.zone) if is_short else apart(read_plain, answer, task.zone)
+    if isinstance(found, Unreadable):
+        raise NoAnswer(found.status, answer.url, found.detail)
+    return found
+
+
+def read_plain(answer: Answer, zone: str) -> Extract | None:
+    """A page's text and what it says of itself, without its tree."""
+    found = extract(answer, zone)
+    if found is not None:
+        found.page.tree = None
+    return found
 
 
 def to_entry(raw: Raw, task: Task) -> Entry | Skip:
