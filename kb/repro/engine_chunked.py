@@ -164,7 +164,7 @@ def go(server: Serving, rng: np.random.Generator) -> Seen:
 
 
 def trade_off(claim: Claim, taken: Sequence[Measurement]) -> Answer:
-    """A large budget lengthens the longest gap, and costs no throughput."""
+    """A large budget lengthens the longest gap; in full only where its throughput is seen not to be lower either."""
     del claim
     ratios = {str(one.case["name"]): one for one in taken if one.metric == "factor"}
     if len(ratios) < 3:  # noqa: PLR2004  gap, TTFT, throughput
@@ -178,10 +178,14 @@ def trade_off(claim: Claim, taken: Sequence[Measurement]) -> Answer:
     told = f"a budget of {LARGE} tokens over one of {SMALL}: {told}"
     zh = f"预算 {LARGE} 相对 {SMALL}：最长间隔 ×{ends['longest-gap'][1]:.2f}，长 prompt 的 TTFT ×{ends['ttft'][1]:.2f}，吞吐 ×{ends['throughput'][1]:.2f}"
     longer = ends["longest-gap"][0] > 1
-    if longer and ends["throughput"][1] >= 1:
+    if longer and ends["throughput"][0] >= 1:
         return True, told, zh
     if longer:
-        return Outcome.PARTLY, f"gaps as stated, throughput not: {told}", f"间隔如所述，吞吐则否：{zh}"
+        return (
+            Outcome.PARTLY,
+            f"gaps as stated, a gain in throughput not shown: {told}",
+            f"间隔如所述，吞吐增益未见：{zh}",
+        )
     if ends["longest-gap"][2] < 1:
         return False, told, zh
     return None, told, zh

@@ -20,6 +20,12 @@ class TestTokenBudget:
         [
             pytest.param((4.0, 4.1, 4.2) * 3, (1.1,) * 9, Outcome.HOLDS, id="longer-gaps-and-no-loss"),
             pytest.param((4.0, 4.1, 4.2) * 3, (0.8,) * 9, Outcome.PARTLY, id="longer-gaps-and-a-loss"),
+            pytest.param(
+                (4.0, 4.1, 4.2) * 3,
+                (0.8, 1.1, 1.4) * 3,
+                Outcome.PARTLY,
+                id="longer-gaps-and-throughput-either-way",
+            ),
             pytest.param((0.5, 2.0, 1.1) * 3, (1.1,) * 9, Outcome.INCONCLUSIVE, id="gaps-that-vary"),
             pytest.param((0.5, 0.6, 0.4) * 3, (1.1,) * 9, Outcome.NOT_COMPARABLE, id="shorter-gaps"),
         ],
