@@ -1,7 +1,7 @@
 """Spheron's benchmark posts: rooflines, KV budget and the ceiling of a hit rate.
 
 Backs     spheron/hit-rate-prefix-* · hit-rate-overlap-* · unique-throughput-* · paged-concurrency · cost-formula ·
-          unique-edge · ttft-p50-c50 · ttft-p95-c50 · prefix-heavy-effective · spheron-b/throughput-* ·
+          unique-edge · ttft-p50-c50 · ttft-p95-c50 · ttft-cut-* · prefix-heavy-effective · spheron-b/throughput-* ·
           runinfra/prefix-gain
 Question  If a share f of requests has a common prefix of P tokens and u of its own, no more than f·P/(P + u) of prompt
           tokens can hit. A decode step reads the weights once. 8 GB hold how many contexts?
@@ -41,6 +41,16 @@ CLAIMS = (
     "spheron/ttft-p50-c50",
     "spheron/ttft-p95-c50",
     "spheron/prefix-heavy-effective",
+    "spheron/ttft-cut-overlap-20",
+    "spheron/ttft-cut-overlap-40",
+    "spheron/ttft-cut-overlap-60",
+    "spheron/ttft-cut-overlap-80",
+    "spheron/ttft-cut-overlap-95",
+    "spheron/ttft-cut-prefix-256",
+    "spheron/ttft-cut-prefix-512",
+    "spheron/ttft-cut-prefix-1024",
+    "spheron/ttft-cut-prefix-2048",
+    "spheron/overlap-rule",
     "spheron-b/throughput-c1",
     "spheron-b/throughput-c10",
     "spheron-b/throughput-c50",
@@ -105,20 +115,22 @@ UNIQUE = ((312, 318), (890, 902), (1850, 1920), (2010, 2050))
 QUANTITIES = (
     *(
         Quantity(
-            f"spheron/hit-rate-prefix-{prefix}",
+            f"spheron/{figure}-prefix-{prefix}",
             hit_ceiling,
             {"prefix": prefix, "own": 1, "sharing": 0.8},
             by_hand=hit_by_counting,
         )
+        for figure in ("hit-rate", "ttft-cut")
         for prefix in PREFIXES
     ),
     *(
         Quantity(
-            f"spheron/hit-rate-overlap-{share}",
+            f"spheron/{figure}-overlap-{share}",
             hit_ceiling,
             {"prefix": 512, "own": 1, "sharing": share / 100},
             by_hand=hit_by_counting,
         )
+        for figure in ("hit-rate", "ttft-cut")
         for share in OVERLAPS
     ),
     *(
@@ -157,6 +169,11 @@ judge = by_claim(
             0.02,
             "the ceiling of the stated workload, sharing × prefix / (prefix + own) with one own token",
             "所述负载的上限（共享比例 × 前缀 /（前缀 + 自有），自有取 1）",
+        ),
+        "ttft-ceiling": bounded(
+            0.02,
+            "what hits as described could save if all of TTFT were prefill and nobody queued",
+            "按所述命中、TTFT 全为 prefill 且无排队时所能节省的上限",
         ),
         "weight-streaming": bounded(
             0.05,
