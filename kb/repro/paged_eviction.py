@@ -1,23 +1,25 @@
 """Evicting nine tokens in ten from a paged KV cache: how much memory comes back?
 
-Backs     eai/evict-14400 · eai/rkv-contiguous · eai/hole-filling · eai/compaction-interval · eai/oom
+Backs     eai/evict-14400 · eai/rkv-contiguous · eai/hole-filling · eai/compaction-interval · eai/oom · eai/needs-scores
 Question  A page goes back to the pool only when every KV head has dropped every token in it. Which share of the pages
-          comes back, by the shape of what survives; what does compaction move; when does a 24 GB device run out?
+          comes back, by the shape of what survives; what does compaction move; when does a 24 GB device run out; what do
+          the scores cost that a fused attention kernel does not give? Survivors of a real model: `kb repro real-survivors`.
 Scale     Exact counts on a real page allocator and arithmetic: `derived`. Time is not claimed here.
 
-Every count stands beside its closed form (`kb.repro.sim.survivors`); R8, R9 and R11 of the project's plan.
+Every count stands beside its closed form (`kb.repro.sim.survivors`); R8 to R11 of the project's plan.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import numpy as np
 
 from kb.errors import WrongResult
-from kb.model import Claim, Figure, Measurement, Outcome, Point, Record, Series, Text
+from kb.model import Claim, Figure, Measurement, Outcome, Record
+from kb.repro import _paged_figures
 from kb.repro.harness.bench import Bench
 from kb.repro.harness.contract import Scope
 from kb.repro.harness.judge import Answer, with_checks
@@ -30,12 +32,16 @@ CLAIMS = (
     "eai/hole-filling",
     "eai/compaction-interval",
     "eai/oom",
+    "eai/needs-scores",
+    "eai/block-16",
 )
 LEVELS = ("derived",)
 NEEDS = ()
 POINT = "eai/evict-14400"
 """Claim whose conditions state the point the sweeps go through: context, evicted tokens, tokens per page."""
 DRAWS = 8
+DEAR = 0.10
+"""Share of prefill attention from which computing scores again counts as needing them from the kernel."""
 PAGE_TOKENS = (1, 2, 4, 8, 16, 32, 64, 128)
 EVICTED = (0.5, 0.6, 0.7, 0.8, 0.85, 0.875, 0.925, 0.95, 0.97, 0.99)
 CONTEXTS = (4_000, 32_000)
@@ -95,7 +101,21 @@ class Device(Record):
     device_gib: float = 24.0
 
 
-Case = Eviction | Repack | Periodic | Device
+class Scores(Record):
+    """Scores of one prompt, computed again beside a fused kernel."""
+
+    part: Literal["scores"] = "scores"
+    name: str
+    queries: int
+    """Last queries whose scores the method needs."""
+    context: int = 16_384
+    heads: int = 32
+    """Query heads of a layer, as in Llama-3.1-8B."""
+
+
+Case = Eviction | Repack | Periodic | Device | Scores
+QUERIES = {"h2o": 16_384, "snapkv": 32, "r-kv": 8, "triattention": 0, "streamingllm": 0}
+"""Method → queries of a prompt of 16,384 tokens whose scores it needs."""
 REPACKS = (
     Repack(name="evict-6-percent", context=2_176, evicted=128),
     Repack(name="evict-50-percent", context=16_000, evicted=8_000),
@@ -124,6 +144,8 @@ def cases(scope: Scope) -> Iterator[Record]:
     for group in (128, 64, 32):
         for context_gib in (0.5, 1.0):
             yield Device(name=f"group-{group}", group=group, context_gib=context_gib)
+    for name, queries in QUERIES.items():
+        yield Scores(name=name, queries=queries)
 
 
 # Reference: what should come out
@@ -166,6 +188,15 @@ def tokens_until_full(case: Device) -> float:
     weights = (model["params"] - embeddings) * per_weight + embeddings * 2
     per_token = 2 * model["layers"] * model["kv_heads"] * model["head_dim"] * 2
     return ((case.device_gib - case.context_gib) * 2**30 - weights) / per_token
+
+
+def recomputed_share(case: Scores) -> float:
+    """Query × key products of the scores over those of causal prefill attention, which multiplies keys and values.
+
+    ``(w·n − w(w − 1)/2) / (n(n + 1))`` for the last w of n queries.
+    """
+    n, w = case.context, case.queries
+    return (w * n - w * (w - 1) / 2) / (n * (n + 1))
 
 
 # Implementation: what a paged cache does
@@ -241,8 +272,39 @@ def measure(case: Record, bench: Bench) -> Iterator[Measurement]:
         same = Repack(name=case.name, context=case.budget + case.every, evicted=case.every)
         copies = expected_copies(same, keep_order=case.name == "keep-order")
         yield bench.record("share", case, shares, expected=traffic_share(case, copies))
+    elif isinstance(case, Scores):
+        n, w = case.context, case.queries
+        counted = sum(range(n - w + 1, n + 1)) / (2 * sum(range(1, n + 1)))
+        yield bench.record("share", case, [counted], expected=recomputed_share(case))
+        held = case.heads * w * n * 2
+        yield bench.record("memory_bytes", case, [held], expected=held)
     elif isinstance(case, Device):
         yield bench.record("oom_tokens", case, [tokens_until_full(case)])
+
+
+def recompute(claim: Claim, taken: Sequence[Measurement]) -> Answer:
+    """Whether every method that looks at scores needs them from the kernel, or gets them back for next to nothing."""
+    del claim
+    shares = {str(m.case["name"]): m.samples[0] for m in taken if m.metric == "share"}
+    held = {str(m.case["name"]): m.samples[0] for m in taken if m.metric == "memory_bytes"}
+    looking = {name: share for name, share in shares.items() if share > 0}
+    if not looking:
+        return None, "no method that looks at scores was counted", "尚未计数任何需要分数的方法"
+    dear = [name for name, share in looking.items() if share >= DEAR]
+    outcome = Outcome.HOLDS if len(dear) == len(looking) else Outcome.PARTLY if dear else Outcome.CONTRADICTED
+    rows = ", ".join(f"{name} {share:.2%} ({held[name] / 1e6:,.0f} MB)" for name, share in looking.items())
+    none = ", ".join(name for name, share in shares.items() if not share)
+    return (
+        outcome,
+        (
+            f"scores recomputed beside a fused kernel, as a share of a 16K prompt's attention (and held in 16 bit per layer): "
+            f"{rows}; none: {none}. Only those of {DEAR:.0%} or more need the kernel itself"
+        ),
+        (
+            f"在融合 kernel 之外重算分数，占 16K prompt 注意力计算的比例（及每层 16 bit 存放）：{rows}；不需要：{none}。"
+            f"只有达到 {DEAR:.0%} 的才离不开 kernel 本身"
+        ),
+    )
 
 
 def affordable(claim: Claim, taken: Sequence[Measurement]) -> Answer:
@@ -257,91 +319,9 @@ def affordable(claim: Claim, taken: Sequence[Measurement]) -> Answer:
     )
 
 
-judge = with_checks(affordable=affordable)
+judge = with_checks(affordable=affordable, recompute=recompute)
 
 
 def figure(taken: Sequence[Measurement]) -> Sequence[Figure]:
     """Freed share by page size and by share evicted, one line per shape, closed forms dashed."""
-    freed = [(Eviction.model_validate(m.case), m) for m in taken if m.metric == "freed_fraction"]
-    if not freed:
-        return ()
-    point = freed[0][0]
-    by_size = [(c, m) for c, m in freed if (c.context, c.evicted) == (point.context, point.evicted)]
-    by_share = [(c, m) for c, m in freed if (c.context, c.page_tokens) == (point.context, point.page_tokens)]
-    return (
-        Figure(
-            name="freed-by-page-size",
-            repro="paged-eviction",
-            title=Text(
-                zh=f"逐出 {point.evicted:,} / {point.context:,} 个 token 后，归还多少页取决于幸存 token 的形状",
-                en=f"After evicting {point.evicted:,} of {point.context:,} tokens, the shape of the survivors decides "
-                "how many pages come back",
-            ),
-            x=Text(zh="每页 token 数", en="tokens per page"),
-            y=Text(zh="归还的页占比", en="pages given back, share"),
-            x_scale="log2",
-            series=tuple(_lines(by_size, "page_tokens")),
-            alt=_alt(by_size, point),
-            topics=("inference/kvcache",),
-        ),
-        Figure(
-            name="freed-by-eviction",
-            repro="paged-eviction",
-            title=Text(
-                zh=f"每页 {point.page_tokens} 个 token：逐出更多 token 不等于归还更多页",
-                en=f"Pages of {point.page_tokens} tokens: evicting more is not giving back more",
-            ),
-            x=Text(zh="逐出的 token 占比", en="tokens evicted, share"),
-            y=Text(zh="归还的页占比", en="pages given back, share"),
-            series=tuple(_lines(by_share, "evicted_fraction")),
-            alt=_alt(by_share, point),
-            topics=("inference/kvcache",),
-        ),
-    )
-
-
-SHOWN = {
-    "contiguous": Text(zh="只留最近的连续 token", en="the most recent tokens"),
-    "runs-7": Text(zh="连续 7 个一段", en="runs of 7"),
-    "runs-4": Text(zh="连续 4 个一段", en="runs of 4"),
-    "uniform": Text(zh="随机，各 head 相同", en="random, one set for all heads"),
-    "per-head-8": Text(zh="8 个 KV head 各自随机", en="random for each of 8 KV heads"),
-}
-"""Shapes a figure shows, from most to least freed."""
-
-
-def _lines(freed: Iterable[tuple[Eviction, Measurement]], x: str) -> Iterator[Series]:
-    for pattern, label in SHOWN.items():
-        points: dict[float, tuple[list[float], float]] = {}
-        for case, one in freed:
-            if case.pattern == pattern:
-                at = case.page_tokens if x == "page_tokens" else case.evicted / case.context
-                samples, _ = points.setdefault(float(at), ([], one.expected or 0.0))
-                samples.extend(one.samples)
-        if points:
-            ordered = sorted(points.items())
-            counted = tuple(
-                Point(x=at, y=float(np.mean(ys)), low=min(ys), high=max(ys)) for at, (ys, _) in ordered
-            )
-            theory = tuple(Point(x=at, y=expected) for at, (_, expected) in ordered)
-            yield Series(label=label, points=counted)
-            yield Series(
-                label=Text(zh=f"{label.zh}，闭式", en=f"{label.en}, closed form"),
-                points=theory,
-                predicted=True,
-            )
-
-
-def _alt(freed: Iterable[tuple[Eviction, Measurement]], point: Eviction) -> Text:
-    means: dict[str, list[float]] = {}
-    for case, one in freed:
-        if (case.page_tokens, case.evicted) == (point.page_tokens, point.evicted) and case.pattern in SHOWN:
-            means.setdefault(case.pattern, []).extend(one.samples)
-    parts = {name: float(np.mean(values)) for name, values in means.items()}
-    zh = "；".join(f"{SHOWN[name].zh} {value:.1%}" for name, value in parts.items())
-    en = "; ".join(f"{SHOWN[name].en} {value:.1%}" for name, value in parts.items())
-    return Text(
-        zh=f"每页 {point.page_tokens} 个 token、逐出 {point.evicted:,} / {point.context:,} 时归还的页：{zh}。",
-        en=f"Pages given back with {point.page_tokens} tokens per page, {point.evicted:,} of {point.context:,} tokens "
-        f"evicted: {en}.",
-    )
+    return _paged_figures.draw(taken)

@@ -130,12 +130,46 @@ def test_filling_holes_saves_much_after_a_small_eviction_and_little_after_a_larg
 
 def test_compacting_once_in_128_steps_moves_little_beside_what_the_steps_read(document):
     """R9: at most a hundredth of the traffic, and filling holes moves a fraction of that."""
-    shares = {m["case"]["name"]: m for m in document["measurements"] if m["metric"] == "share"}
+    shares = {
+        m["case"]["name"]: m
+        for m in document["measurements"]
+        if m["metric"] == "share" and m["case"]["part"] == "periodic"
+    }
     assert max(shares["keep-order"]["samples"]) < 0.01
     assert np.mean(shares["fill-holes"]["samples"]) < np.mean(shares["keep-order"]["samples"]) / 10
     [claim] = [c for c in document["claims"] if c["id"] == "eai/compaction-interval"]
     assert (claim["verdict"], claim["measured"]) == ("untested", None)
     assert "not observed in an engine" in claim["reason"]
+
+
+def test_only_h2o_needs_scores_that_a_fused_kernel_would_have_to_write(document):
+    """R10: a last window costs a fraction of a percent of the prompt's attention, the whole history half of it."""
+    shares = {
+        m["case"]["name"]: m
+        for m in document["measurements"]
+        if m["metric"] == "share" and m["case"]["part"] == "scores"
+    }
+    assert shares["h2o"]["samples"][0] == pytest.approx(0.5, abs=0.001)
+    assert 0 < shares["r-kv"]["samples"][0] < shares["snapkv"]["samples"][0] < 0.005
+    assert shares["streamingllm"]["samples"] == [0.0]
+    for one in shares.values():
+        assert one["samples"][0] == pytest.approx(one["expected"], rel=1e-9)
+    [claim] = [c for c in document["claims"] if c["id"] == "eai/needs-scores"]
+    assert (claim["verdict"], claim["level"]) == ("partly", "derived")
+    assert "h2o 50.00%" in claim["reason"]
+
+
+@pytest.mark.parametrize(
+    ("queries", "outcome"),
+    [
+        pytest.param({"a": 16_384, "b": 16_384, "c": 0}, "holds", id="all-that-look-need-the-kernel"),
+        pytest.param({"a": 16, "c": 0}, "contradicted", id="none-does"),
+    ],
+)
+def test_the_verdict_on_scores_follows_the_counts(base, monkeypatch, queries, outcome):
+    monkeypatch.setattr(paged_eviction, "QUERIES", queries)
+    monkeypatch.setattr(paged_eviction, "PATTERNS", ("uniform",))
+    assert verdict_of(run(base, quick=True), "eai/needs-scores").verdict == outcome
 
 
 def test_another_number_of_survivors_changes_the_verdict(base):
