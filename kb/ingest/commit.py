@@ -169,9 +169,9 @@ class Committer:
         """Whether a paper of which only the submission is known can have been announced in these days."""
         if self.window.since is None and self.window.until is None:
             return True
-        if submitted.moment is None:
-            return self.window.holds(submitted)
-        earliest = earliest_announcement(submitted.moment)
+        # a bare day means any moment of it; the last one is announced last
+        last = dt.datetime.combine(submitted.day, dt.time(23, 59), dt.UTC)
+        earliest = earliest_announcement(submitted.moment or last)
         if self.window.until is not None and earliest >= self.window.end:
             return False
         # a paper that could have been announced while we already followed the source, and was not, was held back

@@ -146,7 +146,7 @@ def test_pages_follow_tokens_and_a_touched_old_record_is_no_news_P059_P060_P062(
     follow("oai", kind="oai", url=f"{web.url}/oai", query="cs:cs:DC")
     ended = ingest("--since", "2026-06-15")
     assert (source(ended, "oai")["new"], source(ended, "oai")["outside"]) == (2, 1)
-    assert "from=2026-06-14" in web.asked[0].path
+    assert "from=2026-06-08" in web.asked[0].path
     assert {item.id for item in base.items()} == {"arxiv:2606.20001", "arxiv:2606.20002"}
     assert next(base.items()).authors == ("K. Gräfe",)
 
@@ -275,6 +275,14 @@ def test_a_program_that_fails_is_told(tmp_path, follow, ingest, monkeypatch, scr
     monkeypatch.setenv("KB_ALLOW", path)
     follow("own", kind="exec", program=path)
     assert source(ingest(), "own")["status"] == status
+
+
+def test_what_a_program_leaves_running_holds_nobody_up(tmp_path, follow, ingest, monkeypatch):
+    path = program(tmp_path, f"sleep 600 & echo '{FEED}'")
+    monkeypatch.setenv("KB_ALLOW", path)
+    follow("own", kind="exec", program=path)
+    ended = ingest()
+    assert (source(ended, "own")["new"], source(ended, "own")["seconds"] < 30) == (1, True)
 
 
 def test_hits_of_a_search_are_fetched_and_dated_themselves(web, follow, ingest, monkeypatch, base):

@@ -264,7 +264,7 @@ def test_a_days_records_are_asked_again_the_next_day_P066_P067(web, follow, inge
     for _ in range(2):
         ended = ingest("--since", "2026-06-15")
     assert source(ended, "oai")["known"] == 1
-    assert all("from=2026-06-14" in asked.path and "until" not in asked.path for asked in web.asked)
+    assert all("from=2026-06-08" in asked.path and "until" not in asked.path for asked in web.asked)
 
 
 def test_of_repeated_dates_the_first_version_counts_P069():

@@ -6,8 +6,10 @@ shell, no arguments, an empty folder, little environment, a minute, 15 MiB. The 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -30,23 +32,35 @@ def fetch(task: Task) -> Iterator[feed.Post]:
     program = _allowed(task.config.program)
     environment = {name: os.environ[name] for name in KEPT if name in os.environ}
     environment["KB_SINCE"] = task.window.since.isoformat() if task.window.since else ""
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as out:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        tempfile.TemporaryFile() as out,
+        tempfile.TemporaryFile() as err,
+    ):
+        # files, no pipes: a program it leaves behind would keep a pipe open, and all would wait for it
         try:
-            done = subprocess.run(
-                [program], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE, cwd=folder, env=environment,
-                timeout=SECONDS, check=False,
+            process = subprocess.Popen(
+                [program], stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=folder, env=environment, start_new_session=True
             )  # fmt: skip
-        except subprocess.TimeoutExpired as error:
-            raise NoAnswer("too-slow", program, f"no end after {SECONDS:.0f} s") from error
         except OSError as error:
             raise NoAnswer("unreachable", program, f"could not be run: {error}") from error
-        if out.tell() > MAX_BYTES:
-            raise NoAnswer("too-large", program, f"it printed {out.tell():,} bytes")
+        try:
+            code = process.wait(SECONDS)
+        except subprocess.TimeoutExpired as error:
+            raise NoAnswer("too-slow", program, f"no end after {SECONDS:.0f} s") from error
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        size = out.seek(0, os.SEEK_END)
+        if size > MAX_BYTES:
+            raise NoAnswer("too-large", program, f"it printed {size:,} bytes")
         out.seek(0)
         body = out.read()
-    if done.returncode:
-        said = one_line(done.stderr[-400:].decode("utf-8", "replace"), 200)
-        raise NoAnswer("unreachable", program, f"it ended with {done.returncode}: {said}")
+        err.seek(max(0, err.seek(0, os.SEEK_END) - 400))
+        said = one_line(err.read().decode("utf-8", "replace"), 200)
+    if code:
+        raise NoAnswer("unreachable", program, f"it ended with {code}: {said}")
     task.report.tally.bytes += len(body)
     place = f"https://localhost/{Path(program).name}"
     yield from feed.posts(read_document(Answer(place, 200, {}, body)), place, task)

@@ -4,13 +4,13 @@ Protocol    https://www.openarchives.org/OAI/openarchivesprotocol.html; arXiv: h
 Query       ``query`` is a set such as ``cs:cs:DC``; ``mode`` the metadata format: arXiv (default), arXivRaw, oai_dc
 Dates       the datestamp says when a record changed, never when a paper was submitted: a bulk touch gives papers of
             years ago today's datestamp. Submission is ``created``, the first version of arXivRaw or the first dc:date.
+Window      days are inclusive, indexes lag and have holes: every run asks again from a week before its first day
 Paging      resumption tokens; an expired one starts over once, which is safe because known records are known
 Deleted     a deleted record becomes a notice on the item, the item stays
 """
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,8 +24,6 @@ from kb.ingest.tex import plain_tex
 
 KIND = "oai"
 URL = "https://oaipmh.arxiv.org/oai"
-OVERLAP = dt.timedelta(days=1)
-"""Days are inclusive and granularity may be a day, so the last one is asked again."""
 MAX_RECORDS = 100_000
 MAX_PAGES = 2000
 
@@ -45,8 +43,7 @@ def fetch(task: Task) -> Iterator[Record]:
     query = {"verb": "ListRecords", "metadataPrefix": task.config.mode or "arXiv"}
     if task.config.query:
         query["set"] = task.config.query
-    if task.window.since:
-        query["from"] = (task.window.start - OVERLAP).date().isoformat()
+    query["from"] = (task.window.start - task.requery).date().isoformat()
     token, restarted, count = "", False, 0
     for _ in range(MAX_PAGES):
         asked = {"verb": "ListRecords", "resumptionToken": token} if token else query
