@@ -50,7 +50,6 @@ CLAIMS = (
     "spheron/ttft-cut-prefix-512",
     "spheron/ttft-cut-prefix-1024",
     "spheron/ttft-cut-prefix-2048",
-    "spheron/overlap-rule",
     "spheron-b/throughput-c1",
     "spheron-b/throughput-c10",
     "spheron-b/throughput-c50",
