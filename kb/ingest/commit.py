@@ -229,6 +229,17 @@ class Committer:
         report = task.report
         dates = [entry.announced[0].day.isoformat() for entry in entries if entry.announced]
         is_full = task.config.kind in {"feed", "github_releases"} and dates and facts[0] and not report.known
+        since = self.window.since.isoformat() if self.window.since else ""
+        if (
+            task.config.kind in {"feed", "github_releases"}
+            and not facts[0]
+            and since
+            and dates
+            and min(dates) > since
+        ):
+            report.note(
+                f"{len(entries)}-item feed, followed for the first time: items between {since} and {min(dates)} may be missing"
+            )
         if is_full and len(taken.new) == len(entries) and facts[1] and min(dates) > facts[1][:10]:
             report.fail(
                 "partial",

@@ -349,13 +349,13 @@ def test_events_are_json_lines_on_stderr(web, follow, ingest):
 
 def test_sources_are_listed_and_tested(kb, web, follow):
     follow("blog", kind="feed", url=web.serve("/f", ATOM.format(ENTRY.format("https://example.org/a", "A"))))
-    follow("docs", kind="page", url=web.url + "/none", note="no feed")
+    follow("docs", kind="page", url=web.url + "/none")
     assert {row["name"] for row in kb("sources", "list", "--json").json} == {"blog", "docs"}
     ended = kb("sources", "test", "--json")
     assert ended.code == 4
     assert {row["name"]: (row["status"], row["note"]) for row in ended.json} == {
         "blog": ("ok", ""),
-        "docs": ("not-found", "no feed"),
+        "docs": ("not-found", "no feed: the page itself is watched"),
     }
     assert kb("sources", "test", "blog").code == 0
 

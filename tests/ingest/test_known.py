@@ -92,6 +92,14 @@ def test_a_feed_shorter_than_the_gap_is_told_P082(blog, ingest):
     assert ingest().code == 0
 
 
+def test_a_feed_that_begins_after_the_first_day_says_so_when_it_is_new_P082(blog, ingest):
+    blog(*[post(n, day=n) for n in range(20, 23)])
+    ended = ingest("--since", "2026-06-10")
+    assert (ended.code, source(ended, "blog")["status"]) == (0, "ok")
+    assert "3-item feed, followed for the first time" in source(ended, "blog")["detail"]
+    assert "between 2026-06-10 and 2026-06-20" in source(ended, "blog")["detail"]
+
+
 def test_undated_stays_undated_and_enters_once_P078(blog, ingest, base):
     import re
 

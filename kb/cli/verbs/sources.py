@@ -57,7 +57,8 @@ def test_sources(ctx: click.Context, names: tuple[str, ...], as_json: bool) -> i
     )
     with Client(load_user()) as client:
         outcome = ingest(base, chosen, window, client, dry_run=True, fresh=True)
-    notes = {source.name: source.note for source in chosen}
+    pages = "no feed: the page itself is watched"
+    notes = {source.name: source.note or (pages if source.kind == "page" else "") for source in chosen}
     rows = [{**report.to_json(), "note": notes.get(report.name, "")} for report in outcome.reports]
     if as_json:
         emit_json(rows)
