@@ -131,24 +131,25 @@ def test_the_labelled_passages_of_the_issue(shared):
     assert_good(score(seed_passages(shared)))
 
 
-@pytest.mark.parametrize("sets", ["AB", "C", "D", "F", "G", "H"])
+@pytest.mark.parametrize("sets", ["AB", "C", "D", "F", "G", "H", "K", "L"])
 def test_our_own_passages(sets):
-    """A–C were tuned on. D, F, G and H were each labelled before they were run, then mended where they failed.
+    """A–C were tuned on. D, F, G, H, K and L were each labelled before they were run, then mended where they failed.
 
     Recall, precision, unit and bound, baseline of the first run: D .82 .82 .96 .89, F .95 .96 .98 .80, G .95 .95 1.0
-    1.0, H 1.0 .93 .89 .80.
+    1.0, H 1.0 .93 .89 .80, K .89 .96 .94 .91 (60 passages, its kinds mended before L was written), L .95 .94 .99 .86 (60 passages).
+    In K two labels were corrected after its first run: a recall that is an operating point, and counts of people.
     """
     assert_good(score(own_passages(sets)))
 
 
 def test_there_are_enough_passages_in_both_languages():
-    passages = own_passages("ABCDFGH")
+    passages = own_passages("ABCDFGHKL")
     chinese = [p for p in passages if re.search("[\u4e00-\u9fff]", p.text)]
     assert len(passages) >= 100
     assert min(len(chinese), len(passages) - len(chinese)) >= 40
 
 
-@pytest.mark.parametrize("passage", [p for p in own_passages("ABCDFGH") if p.others], ids=lambda p: p.id)
+@pytest.mark.parametrize("passage", [p for p in own_passages("ABCDFGHKL") if p.others], ids=lambda p: p.id)
 def test_conditions_and_noise_are_not_claimed(passage):
     claims = [q.quote for q in extract(passage.text) if q.role == "claim"]
     labelled = [quote for quote, *_ in passage.claims]

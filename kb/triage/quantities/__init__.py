@@ -16,7 +16,7 @@ from kb.triage.quantities.noise import SETTING, blank, noise_spans
 from kb.triage.quantities.numbers import Atom, atoms
 from kb.triage.quantities.roles import best, role_of
 from kb.triage.quantities.shape import Bound, Quantity, Role
-from kb.triage.quantities.shares import is_factor, shares, stated
+from kb.triage.quantities.shares import is_factor, shares, speaks_of_scores, stated
 from kb.triage.quantities.tables import table_quantities, table_spans
 from kb.triage.quantities.text import Sentence, clause_start, plain, sentences
 from kb.triage.quantities.worded import worded
@@ -110,9 +110,10 @@ def _counted(text: str, atom: Atom) -> Atom | None:
         return replace(atom, unit="ratio")
     if atom.is_from:
         is_share = 0 <= atom.low <= atom.high <= 1 and atom.decimals
-        return replace(
-            atom, unit="fraction" if is_share else "ratio" if is_factor(text[: atom.start]) else "count"
-        )
+        head = text[: atom.start]
+        is_score = atom.decimals and speaks_of_scores(head)
+        unit = "points" if is_score else "ratio" if is_factor(head) else "count"
+        return replace(atom, unit="fraction" if is_share else unit)
     if best(text, atom.end) and not atom.is_worded:
         start = atom.start - len(m.group()) if (m := re.search(r"取\s?$", text[: atom.start])) else atom.start
         return replace(atom, unit="count", start=start)
@@ -143,8 +144,10 @@ def _words(text: str) -> Iterator[Quantity]:
         bound: Bound = (
             "about" if word.is_about else "exact" if word.is_zero else bound_of(text, word.start, word.end)
         )
-        if not word.is_zero and re.search(r"(?:more|less) than\s$", text[: word.start]):
-            bound = "at-least" if "more" in text[word.start - 10 : word.start] else "up-to"
+        if not word.is_zero and (
+            m := re.search(r"(\bnot?\s)?(more|less) than\s$", text[: word.start], re.IGNORECASE)
+        ):
+            bound = "at-least" if (m.group(2).lower() == "more") != bool(m.group(1)) else "up-to"
         yield Quantity(
             text[word.start : word.end], word.start, word.end, word.low, word.low, word.unit, bound
         )

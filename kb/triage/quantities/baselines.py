@@ -58,6 +58,8 @@ def own_baseline(sentence: str, start: int, end: int, unit: str) -> str:
     tied = r"\s?(?:(?:below|above|under|over)\s+(?:that of\s+)?|(?:the|its)\s+[\d.,]+\s?\S+\s(?:of|for|with)\s+)((?:the\s|an?\s)?[A-Za-z][^,;.()]{1,60})"
     if (m := re.match(tied, after)) and (np := _noun_phrase(m.group(1))):
         return np
+    if m := re.match(r"\s?as\s+\w+\s+as\s+(?:with|in|on|for)\s+([^,;.()]{2,60})", after):
+        return _noun_phrase(m.group(1))
     if m := re.match(
         r"\s?(?:as\s+(?:much|many|fast|large)\s+as\s+)?((?:the|its|their)\s[^,;.()]{2,60})", after
     ):

@@ -33,12 +33,14 @@ _AFTER: tuple[tuple[Bound, re.Pattern[str]], ...] = (
     (
         "up-to",
         re.compile(
-            r"\s?(?:以内|之内|以下|内(?=完成|结束|返回|响应|到达|可|能|，|。|$)|or less|or fewer|at most|封顶)"
+            r"\s?(?:以内|之内|以下|内(?=完成|结束|返回|响应|到达|可|能|，|。|$)|or less|or fewer|at most|at best|tops\b|封顶)"
         ),
     ),
     (
         "at-least",
-        re.compile(r"\s?(?:以上|之上|起(?![来的])|or more|or better|at least|\+(?!\d)|多(?=[个条次万]))"),
+        re.compile(
+            r"\s?(?:以上|之上|起(?![来的])|or more|or better|at least|\+(?!\d)|多(?=[个条次万，。；、的]|$))"
+        ),
     ),
     ("about", re.compile(r"\s?(?:左右|上下|or so|前后(?=[，。]))")),
 )

@@ -30,6 +30,7 @@ PATTERNS = tuple(
         (r"\b[Vv]ersions?\s+\d+(?:\.\d+)*|版本\s*\d+(?:\.\d+)*|\b(?:upgrad\w+|updat\w+|migrat\w+)\s+from\s+\d+\.\d+", 0),
         (r"\b(?:CUDA|ROCm|PyTorch|Python|Triton|Linux|Ubuntu|driver|kernel|release|cuDNN|NCCL|GCC)\s+\d+(?:\.\d+)*", re.IGNORECASE),
         (r"\b(?!Recall|Accuracy|Acceptance|Latency|Throughput|Precision|Speed|Cost|About|Over|Only|Under|At|From|To|By|With|Some|Nearly|Around|Up)[A-Z][A-Za-z]+\s\d+\.\d+(?![\d%])(?!\s?(?:%|x\b|×|倍|[mµμn]?s\b|GB|MB|KB|TB|tok|req|points|bits?|J\b|k?W\b|times))", 0),
+        (r"(?<=[张块])\s?\d{4}(?:\s?Ti)?(?![\d.,]|\s?[个tG])", 0),
         (r"\bPorts?\s+\d+|端口\s*\d+|\broom\s+\d+(?:\.\d+)?", re.IGNORECASE),
         (r"(?<![A-Za-z0-9])[PpQq]\s?\d{2}(?:\.\d+)?(?![A-Za-z0-9])|\b\d{1,2}(?:th|st|nd|rd)\b(?:\s+percentile)?", 0),
         (r"\b\d+(?:\.\d+)?[eE][-+]?\d+\b", 0),

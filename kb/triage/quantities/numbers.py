@@ -29,7 +29,7 @@ MEASURE = re.compile(
 _AFTER_MEASURE = re.compile(r"\s?((?:并发)?[A-Za-z]+|[\u4e00-\u9fff]{1,4})")
 _COUNTED = re.compile(r"\s?(?:并发)?(?:tokens?|请求|会话|块|页|对话|用户)")
 NOUN = re.compile(
-    r"\s?(?:concurrent |parallel |simultaneous |active |random |short |long |real |API |input |output |prompt |decode |prefill |full )?([A-Za-z][A-Za-z-]+)"
+    r"\s?(?:concurrent |parallel |simultaneous |active |more |fewer |extra |additional |random |short |long |real |API |input |output |prompt |decode |prefill |full )?([A-Za-z][A-Za-z-]+)"
 )
 _JOIN = re.compile(r"\s?(?:-|–|—|~|to|到|至)\s?")
 _FROM_TO = re.compile(
@@ -37,6 +37,14 @@ _FROM_TO = re.compile(
 )
 _FROM = re.compile(r"(?:\bfrom\s(?:about |around |the |roughly )?|[从由]\s?[约]?\s?)$", re.IGNORECASE)
 _BETWEEN = re.compile(r"(?:\bbetween\s|介于\s?|在\s?)$", re.IGNORECASE)
+
+
+_MEASURED = re.compile(r"\b(?:than|by|about|within|least|most|under|over)\s$", re.IGNORECASE)
+"""“by less than one point”; “at one point” counts nothing."""
+_PART = re.compile(
+    r"(?:(?<=[的约近到至为少低短省了仅有])|(?<=[的约近到至为少低短省了仅有]\s)|(?<=\bby\s)|(?<=\bto\s)|(?<=\bonly\s)|(?<=\babout\s)|(?<=\broughly\s)|(?<=\bjust\s))([1-4])/([2-9]|10|12|16)(?![\d/.])"
+)
+"""“约为稠密模型的 1/5”, “by 1/3”."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +110,9 @@ def _worded(text: str) -> Iterator[Atom]:
         scale = SCALES.get((m.group(2) or "").lower(), 100.0 if m.group(2) else 1.0)
         value = _WORDS[m.group(1).lower()] * scale
         atom = Atom(m.start(), m.end(), value, value, is_worded=True)
-        if (spelt := UNIT.match(text, m.end())) and unit_of(spelt.group(1))[0] != "points":
+        if (spelt := UNIT.match(text, m.end())) and (
+            unit_of(spelt.group(1))[0] != "points" or _MEASURED.search(text[: m.start()])
+        ):
             unit, factor = unit_of(spelt.group(1))
             yield replace(atom, end=spelt.end(), low=value * factor, high=value * factor, unit=unit)
         else:
@@ -122,6 +132,12 @@ def _ratios(text: str) -> Iterator[Atom]:
         left, right = int(m.group(1)), int(m.group(2))
         if right and left and 1 in {left, right}:
             yield Atom(m.start(), m.end(), left / right, left / right, "ratio")
+    for m in _PART.finditer(text):
+        value = int(m.group(1)) / int(m.group(2))
+        compared = re.search(r"的\s?$", text[: m.start()]) or re.match(
+            r"\s(?:of|that|the)\b", text[m.end() :]
+        )
+        yield Atom(m.start(), m.end(), value, value, "ratio" if compared else "fraction", decimals=True)
 
 
 def _with_noun(text: str, atom: Atom) -> Atom:

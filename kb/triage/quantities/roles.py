@@ -15,7 +15,9 @@ _IMPERATIVE = re.compile(
     r"^\s*(?:Set|Raise|Lower|Use|Increase|Decrease|Keep|Choose|Try|Pass|Configure|Run|Start|Call)\b",
     re.IGNORECASE,
 )
-_SET_ZH = re.compile(r"(?:设为|设成|设置为|调到|调至|调为|取值为?|配置为|建议(?:设)?为?|设定为|改为)\s?$")
+_SET_ZH = re.compile(
+    r"(?:设为|设成|设置为|调到|调至|调为|取值为?|配置为|建议(?:设)?为?|设定为|改为|改成|换成|换为|升级到|升级为|限制?在|限制到|固定在|锁定在|(?:若|如果|假设|假如)[^，。；]{0,10}为)\s?$"
+)
 _CONDITION_NOUN = (
     r"(?:page|batch|block|group|chunk|window|tile|context|prompt|input|output|sequence|draft|vocabulary|beam|budget|cache|memory|head|layer|embedding|buffer)"
     r"(?:\s(?:size|sizes|length|budget|dimension|width|window))?|batch|concurrency|temperature|learning rate|seed|groups? of|blocks? of|pages? of|chunks? of|budget of|limit(?: of)?|SLO(?: of)?"
@@ -26,7 +28,7 @@ _AFTER_CONDITION_NOUN = re.compile(
     re.IGNORECASE,
 )
 _CONDITION_NOUN_ZH = re.compile(
-    r"(?:批大小|批次|批量|批处理大小|batch(?: size)?|并发数?|上下文(?:长度)?|草稿长度|输入(?:长度)?|输出(?:长度)?|序列长度|页大小|块大小|窗口|温度|预算|学习率|种子|维度|层数|头数|长度"
+    r"(?:批大小|批次|批量|批处理大小|batch(?: size)?|并发数?|上下文(?:长度)?|草稿长度|输入(?:长度)?|输出(?:长度)?|序列长度|页大小|块大小|窗口|温度|预算|学习率|种子|维度|层数|头数|(?<!接受)长度"
     r"|分组大小|阈值|负载|租金上限|页面大小|每页|每块|每组|每)\s?(?:为|是|取|达到?|设为|升到|降到|降至|升至|低于|高于|超过)?\s?$",
     re.IGNORECASE,
 )
@@ -46,13 +48,32 @@ _TARGET = re.compile(
     re.IGNORECASE,
 )
 """What a figure is a limit or a property of, where it is no result."""
-_DEVICE_BEFORE = re.compile(r"(?:[A-Z][A-Za-z]*[\s-]?#+\w*|GPUs?|cards?|卡)\s?[（(]\s?$")
+_DEVICE_BEFORE = re.compile(r"(?:[A-Z][A-Za-z]*[\s-]?#+\w*(?:\s[A-Z]\w+)?|GPUs?|cards?|卡)\s?[（(]\s?$")
 """“RTX 4090 (24 GB)”: the size of the device."""
 _GERUND = re.compile(r"^\s*(?:By\s)?[A-Z][a-z]+ing\s+(?:away\s|out\s|only\s|about\s|the\s\w+\s)?$")
 _RATE_OF = re.compile(
     r"\b(?:retention|eviction|acceptance|overlap|sparsity|pruning|budget|compression|dropout|occupancy)(?:\s(?:rate|ratio|level))?\sof\s(?:about\s|only\s)?$",
     re.IGNORECASE,
 )
+_RESULT = re.compile(
+    r"\b(?:achiev|giv|gav|reach|yield|get|got|obtain|deliver|show|report|measur|observ|attain)\w*\s[^;]*\b(?:an?|the)\s[\w\s]{0,30}$",
+    re.IGNORECASE,
+)
+"""“gives 2.1x and an acceptance rate of 0.68”: found, not set."""
+_CHANGE = re.compile(
+    r"\b(?:cut|reduc|lower|rais|drop|fall|fell|grow|grew|shr[aiu]nk|increas|decreas|trim|improv|ris|rose|bring|brought|push|squeez)\w*\b",
+    re.IGNORECASE,
+)
+_PER_DAY = re.compile(
+    r"\s(?:a|an|per|each|every)\s(?:day|second|minute|hour|week|month|year)\b|\s?/\s?(?:天|日|day)"
+)
+_PER_DAY_ZH = re.compile(r"(?:每天|每日|日均|每月|每年|每小时|每周|每分钟)[^，。；\d]{0,8}$")
+_EVERY = re.compile(r"\bevery\s$|每(?:隔)?\s?$", re.IGNORECASE)
+_GROWS = re.compile(
+    r"\b(?:context|batch|prompt|sequence|input|output|window|page|block|concurrency|load|draft)(?:\s(?:size|length|window))?\s(?:\w+\s){0,3}$",
+    re.IGNORECASE,
+)
+"""“when the context grew from 4K to 128K”: what was varied."""
 _DURATION = re.compile(r"\b(?:during|for|over|in)\s(?:the\s)?(?:last|past|first|next)\s$", re.IGNORECASE)
 _COUNT_PREPOSITION = re.compile(
     r"\b(?:search|index|lookup|retrieval|evaluat\w+|averaged?|measured|computed|trained|sweep|runs?)\s(?:was\s)?over\s$|\b(?:at|with|for|when|if|given|assuming|once|until|of|in|on|after|across)\b(?:\s+(?:an?|the|only|about|up to|more than|some|least|than|its))*\s*$",
@@ -80,7 +101,7 @@ _CAPACITY_NOT = frozenset(
     "token tokens gpu gpus epoch epochs layer layers head heads model models run runs seed seeds 张 轮 维 层 卡 块 台".split()
 )
 _REPEAT = re.compile(
-    r"\b(?:repeat\w*|ran|run|runs|executed|sampled|tried|trained|averaged|evaluated)\b[^.;]{0,24}$|重复|跑了|执行|运行|训练",
+    r"\b(?:repeat\w*|ran|run|runs|executed|sampled|tried|trained|averaged|evaluated)\b[^.;]{0,24}$|\bretr(?:y|ies|ied)\b|重试|重复|跑了|执行|运行|训练",
     re.IGNORECASE,
 )
 _COMPARATIVE = re.compile(
@@ -123,14 +144,9 @@ def _is_scene(sentence: str, head: str, tail: str, atom: Atom) -> bool:
         return True
     if _IMPERATIVE.match(sentence[: atom.start]) and not re.search(r"[;；,，]", sentence[: atom.start]):
         return True
-    named = _AFTER_CONDITION_NOUN.search(_without_from(head))
-    if named and atom.unit == "count" and atom.decimals and re.search(r"\bis\s*(?:about\s|~)?$", head):
-        named = None
-    if named and (
-        atom.unit in {"ratio", "tok/s"}
-        or (atom.unit == "fraction" and not re.search(r"(?:of|is|=|at)\s*$", head))
-    ):
-        named = None
+    if atom.is_from and atom.unit in {"", "count"} and _GROWS.search(head):
+        return True
+    named = _names_condition(head, atom)
     if _SET_ZH.search(head) or named or _SCENE_ZH.search(head):
         return not _ENOUGH.match(tail)
     if (_CONDITION_NOUN_ZH.search(head) and _weak(atom)) and not _ENOUGH.match(tail):
@@ -147,16 +163,35 @@ def _is_scene(sentence: str, head: str, tail: str, atom: Atom) -> bool:
         and _PREPOSITION.search(head)
     ):
         return True
-    if atom.unit in {"s", "bytes", "bytes/s", "bits/s"} and (_TARGET.match(tail) or _DURATION.search(head)):
+    if atom.unit in {"s", "bytes", "bytes/s", "bits/s"} and (
+        _TARGET.match(tail) or _DURATION.search(head) or _EVERY.search(head)
+    ):
         return True
     if atom.unit in {"fraction", "count"} and (
-        _RATE_OF.search(head) or _GERUND.match(sentence[: atom.start])
+        (_RATE_OF.search(head) and not _RESULT.search(sentence[: atom.start]))
+        or _GERUND.match(sentence[: atom.start])
     ):
         return True
     return _is_given(sentence, head, atom)
 
 
+def _names_condition(head: str, atom: Atom) -> bool:
+    """Whether the noun right before a figure is one of a set-up: “batch size of 8”, but not “cuts memory from 71 GB”."""
+    named = _AFTER_CONDITION_NOUN.search(_without_from(head))
+    if not named:
+        return False
+    if atom.unit == "count" and atom.decimals and re.search(r"\bis\s*(?:about\s|~)?$", head):
+        return False
+    if atom.unit in {"ratio", "tok/s"}:
+        return False
+    if atom.unit == "fraction" and not re.search(r"(?:of|is|=|at)\s*$", head):
+        return False
+    return not (atom.is_from and atom.unit not in {"", "count"} and _CHANGE.search(head))
+
+
 def _weak(atom: Atom) -> bool:
+    if atom.is_from:
+        return atom.unit in {"", "count"}
     return atom.unit in {"", "count", "fraction", "bits", "bytes"} and not atom.is_range
 
 
@@ -205,7 +240,7 @@ def _ratio(sentence: str, head: str, tail: str, atom: Atom, bound: Bound) -> Rol
 
 def _count(head: str, tail: str, atom: Atom, bound: Bound, quote: str) -> Role:
     noun = atom.noun.lower()
-    if _ENOUGH.match(tail):
+    if _ENOUGH.match(tail) or _PER_DAY.match(tail) or _PER_DAY_ZH.search(head):
         return "claim"
     if atom.is_from or atom.decimals:
         return "condition" if re.search(r"改为|改成|调到|调至|调整|设", quote) else "claim"

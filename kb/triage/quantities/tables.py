@@ -10,6 +10,7 @@ from kb.triage.quantities.bounds import bound_of
 from kb.triage.quantities.noise import blank, noise_spans
 from kb.triage.quantities.numbers import Atom, atoms
 from kb.triage.quantities.shape import Quantity
+from kb.triage.quantities.shares import POINT_WORD
 from kb.triage.quantities.units import UNIT, unit_of
 
 _RULE = re.compile(r"\s*\|?(?:\s*:?-{2,}:?\s*\|)+\s*(?::?-{2,}:?\s*)?\|?\s*")
@@ -22,6 +23,7 @@ _CASE = re.compile(
     re.IGNORECASE,
 )
 _IN_HEAD = re.compile(r"[（(]\s*([^()（）]+?)\s*[)）]|,\s*([^,]+)$")
+_POINTS = re.compile(rf"(?<![A-Za-z])(?:{POINT_WORD}|acc|F1|EM|pass@\d+)(?![A-Za-z])", re.IGNORECASE)
 _SHARE = re.compile(r"hit rate|命中率|share|占比|utili[sz]ation|利用率|accuracy|准确率|recall", re.IGNORECASE)
 
 
@@ -125,6 +127,8 @@ def _with_head(atom: Atom, text: str, head: str) -> Atom | None:
         return replace(atom, unit=unit, low=atom.low * factor, high=atom.high * factor)
     if _SHARE.search(head) and atom.high <= 1 and "." in text:
         return replace(atom, unit="fraction")
+    if atom.decimals and _POINTS.search(head):
+        return replace(atom, unit="points")
     return replace(atom, unit="count")
 
 

@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_WIDE: dict[int, str] = {c: chr(c - 0xFEE0) for c in range(0xFF10, 0xFF1A)}
+_WIDE: dict[int, str] = {
+    c: chr(c - 0xFEE0) for c in (*range(0xFF10, 0xFF1A), *range(0xFF21, 0xFF3B), *range(0xFF41, 0xFF5B))
+}
 _WIDE |= {ord("％"): "%", ord("．"): ".", ord("～"): "~", ord("〜"): "~", ord("﹪"): "%", ord("＝"): "=", ord("－"): "-", ord("＋"): "+",
           ord("＜"): "<", ord("＞"): ">", ord("≦"): "≤", ord("≧"): "≥", ord("\u00a0"): " ", ord("\u2009"): " ", ord("\u202f"): " ",
           ord("−"): "-", ord("✕"): "×", ord("＄"): "$"}  # fmt: skip

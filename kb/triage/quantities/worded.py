@@ -48,8 +48,14 @@ def _multiple(text: str, m: re.Match[str]) -> Worded | None:
     word = m.group(1).lower()
     if re.match(r"\s+(?:the|its|their|a|an)?\s?(?:\w+\s){1,4}from\b", text[m.end() :]):
         return None  # “doubling the page size from 16 to 32”: the figures follow
+    if re.search(r"\b(?:when|if|as|once|after|until|while)\s(?!many|much)[^,.;]{1,30}$", text[: m.start()]):
+        return None  # “only 5% when load doubled”: what is done, not what comes of it
     value = 3.0 if word.startswith("tripl") else 4.0 if word.startswith("quadrupl") else 2.0
     return Worded(m.start(1), m.end(1), value, "ratio")
+
+
+_WHOLE = r"(?:budget|time|runtime|traffic|bandwidth|capacity|load|work|data|day|total|bill|corpus|workload)"
+"""What a part is taken of, where “a tenth of the cost” may compare."""
 
 
 def _halved(_: str, m: re.Match[str]) -> Worded:
@@ -63,7 +69,9 @@ def _part(text: str, m: re.Match[str]) -> Worded | None:
     compared = re.match(
         r"\s+(?:of|as)\s+(?:(?:the|an?|that|what|its|those)\b|much|[A-Z])|\s+(?:the|its)\s", after
     )
-    shared = re.match(r"\s+of\s+(?:the\s|all\s|its\s)?[a-z]+s\b", after)
+    shared = re.match(
+        rf"\s+of\s+(?:the\s|all\s|its\s|our\s)?(?:[a-z]+s\b|(?:\w+\s)?{_WHOLE}\b(?!\sof))", after
+    )
     is_ratio = (
         bool(compared) and not shared and not re.search(r"\bby\s+(?:about |around |up to |almost )?$", before)
     )
@@ -76,7 +84,9 @@ def _part(text: str, m: re.Match[str]) -> Worded | None:
     return Worded(m.start(), m.end(), value, "ratio" if is_ratio else "fraction")
 
 
-def _none(_: str, m: re.Match[str]) -> Worded:
+def _none(text: str, m: re.Match[str]) -> Worded | None:
+    if re.match(r"\s(?:to\s)?within\b", text[m.end() :]):
+        return None  # “unchanged within 0.3 points”: the figure follows
     about = bool(
         re.search(
             rf"almost|nearly|practically|virtually|essentially|hardly|{_CLEAR}|measurably|noticeably|significantly|negligibl",
@@ -94,7 +104,11 @@ def _none_zh(_: str, m: re.Match[str]) -> Worded | None:
 
 
 def _part_zh(text: str, m: re.Match[str]) -> Worded:
-    value = _HAN[m.group(2)] / _HAN[m.group(1)] if m.group(1) != "百" else 0.01
+    value = (
+        _HAN[m.group(2)] / _HAN[m.group(1)]
+        if m.group(1) in _HAN
+        else _HAN[m.group(2)] / (100 if m.group(1) == "百" else 1000)
+    )
     is_ratio = bool(re.search(r"(?:到|至|是|为|有|相当于)[^，。；]{0,12}的$", text[: m.start()]))
     return Worded(m.start(), m.end(), value, "ratio" if is_ratio else "fraction")
 
@@ -147,7 +161,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], Callable[[str, re.Match[str]], Worded | 
         re.IGNORECASE), _none),
     (re.compile(r"(翻(?:了)?(?:一)?(?:倍|番)|加倍|翻番)"), lambda _, m: Worded(m.start(), m.end(), 2.0, "ratio")),
     (re.compile(r"(减半|缩减一半|降低一半|减少一半|省一半|一半)"), lambda _, m: Worded(m.end() - 2, m.end(), 0.5, "fraction")),
-    (re.compile(r"([二三四五六七八九十百])分之([一二三四五六七八九])"), _part_zh),
+    (re.compile(r"([二三四五六七八九十百千])分之([一二三四五六七八九])"), _part_zh),
     (re.compile(r"([一二两三四五六七八九])成(半)?(?![功为本立员果绩])"), _tenths_zh),
     (re.compile(
         rf"(?:质量|精度|准确率)?(?:几乎|基本|完全)?(?:无损(?!压缩|检测)|零损失)|(?:几乎|基本|大致|完全|并)?(?:没有|无|未见)(?:任何)?(?:可测量的|可测的|明显的?|显著的?|可见的)?(?:额外的?)?{_HAN_HARM}"
