@@ -59,7 +59,6 @@ PHRASES: dict[str, Text] = {
     "verdict": Text(zh="判定", en="Verdict"),
     "level": Text(zh="证据等级", en="Level"),
     "date": Text(zh="日期", en="Date"),
-    "machine": Text(zh="机器", en="Machine"),
     "command": Text(zh="复跑", en="Run again"),
     "evidence": Text(zh="证据", en="Evidence"),
     "figures": Text(zh="图", en="Figures"),
