@@ -8,11 +8,11 @@ Shows not Cost savings: they need the simulator and prices.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from kb.model import Figure, Measurement, Point, Series, Text
+from kb.model import Claim, Figure, Measurement, Point, Series, Text
 from kb.repro.harness.exact import Quantity, bounded, by_claim, exact
 
 CLAIMS = ("redhat-pd/ratio", "redhat-pd/fp8-kv-half", "redhat-pd/prefill-capacity")
@@ -71,7 +71,7 @@ cases, check, measure = exact(QUANTITIES)
 judge = by_claim({"peak-flops": bounded(0.0, "the peak FLOP rate of an H100", "H100 峰值算力所允许的速率")})
 
 
-def figure(taken: Sequence[Measurement]) -> tuple[Figure, ...]:
+def figure(taken: Sequence[Measurement], claims: Mapping[str, Claim]) -> tuple[Figure, ...]:
     """Decode workers per prefill worker by TPOT, with the band of the article."""
     ours = sorted(
         (one.case["inputs"]["tpot_ms"], one.samples[0])
@@ -80,13 +80,18 @@ def figure(taken: Sequence[Measurement]) -> tuple[Figure, ...]:
     )
     if not ours:
         return ()
+    claim = claims["redhat-pd/ratio"]
+    edges = (claim.low or 0.0, claim.high or 0.0)
+    inside = [x for x, y in ours if edges[0] * 0.999 <= y <= edges[1] * 1.001]
+    span = f"{inside[0]:g}–{inside[-1]:g} ms" if inside else "–"
+    band = f"1:{edges[0]:g}–1:{edges[1]:g}"
     return (
         Figure(
             name="workers-by-tpot",
             repro="redhat-pd",
             title=Text(
-                zh="1:3 到 1:5 只对应每 token 75–125 ms 的慢对话",
-                en="1:3 to 1:5 fits only slow chat of 75–125 ms per token",
+                zh=f"在所算的各 TPOT 中，{band} 只对应 {span}",
+                en=f"Of the TPOTs computed, {band} fits {span}",
             ),
             x=Text(zh="TPOT（ms）", en="TPOT (ms)"),
             y=Text(zh="每个 prefill worker 的 decode worker 数", en="decode workers per prefill worker"),
@@ -97,16 +102,16 @@ def figure(taken: Sequence[Measurement]) -> tuple[Figure, ...]:
                 ),
                 *(
                     Series(
-                        label=Text(zh=f"所述 1:{edge}", en=f"stated 1:{edge}"),
+                        label=Text(zh=f"所述 1:{edge:g}", en=f"stated 1:{edge:g}"),
                         points=(Point(x=TPOTS[0], y=edge), Point(x=TPOTS[-1], y=edge)),
                         predicted=True,
                     )
-                    for edge in (3, 5)
+                    for edge in edges
                 ),
             ),
             alt=Text(
-                zh="比例随 TPOT 线性增长，25 ms 时为 1，75 ms 时为 3，125 ms 时为 5。",
-                en="The ratio grows linearly with TPOT: 1 at 25 ms, 3 at 75 ms, 5 at 125 ms.",
+                zh="比例随 TPOT 线性增长：" + "；".join(f"{x:g} ms {y:g}" for x, y in ours),
+                en="The ratio grows linearly with TPOT: " + "; ".join(f"{x:g} ms {y:g}" for x, y in ours),
             ),
             topics=("cloud-native/inference",),
         ),

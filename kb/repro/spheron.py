@@ -10,9 +10,9 @@ Shows not What workload gave the tables: replayed prompts, or hit rates of shari
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from kb.model import Figure, Measurement, Point, Series, Text
+from kb.model import Claim, Figure, Measurement, Point, Series, Text
 from kb.repro.harness.exact import Quantity, bounded, by_claim, cut, exact, gain, ratio
 from kb.repro.sim.bounds import token_rate
 from kb.repro.sim.shapes import find_hardware, find_model
@@ -186,7 +186,7 @@ judge = by_claim(
 )
 
 
-def figure(taken: Sequence[Measurement]) -> tuple[Figure, ...]:
+def figure(taken: Sequence[Measurement], claims: Mapping[str, Claim]) -> tuple[Figure, ...]:
     """Stated hit rates beside the ceiling, by share of requests that have the prefix."""
     ceilings = {
         round(100 * one.case["inputs"]["sharing"]): one.samples[0]
@@ -195,14 +195,16 @@ def figure(taken: Sequence[Measurement]) -> tuple[Figure, ...]:
     }
     if not ceilings:
         return ()
-    stated = {20: 28, 40: 54, 60: 71, 80: 84, 95: 93}
+    stated = {f: 100 * (claims[f"spheron/hit-rate-overlap-{f}"].high or 0.0) for f in sorted(ceilings)}
+    above = [f for f, y in stated.items() if y > 100 * ceilings[f]]
+    listed = ", ".join(f"{f}%" for f in above) or "0"
     return (
         Figure(
             name="hit-rate-ceiling",
             repro="spheron",
             title=Text(
-                zh="所述命中率高于该负载可能的上限",
-                en="Most stated hit rates exceed what the stated workload can give",
+                zh=f"{len(stated)} 个所述命中率中 {len(above)} 个高于该负载可能的上限",
+                en=f"{len(above)} of {len(stated)} stated hit rates exceed what the stated workload can give",
             ),
             x=Text(zh="共享前缀的请求占比（%）", en="requests that share the prefix (%)"),
             y=Text(zh="命中率（%）", en="hit rate (%)"),
@@ -218,8 +220,8 @@ def figure(taken: Sequence[Measurement]) -> tuple[Figure, ...]:
                 ),
             ),
             alt=Text(
-                zh="20% 到 80% 共享时所述命中率高于上限，95% 时略低。",
-                en="From 20 to 80 % sharing the stated rate lies above the ceiling, at 95 % slightly below.",
+                zh=f"共享 {listed} 时所述命中率高于上限。",
+                en=f"At {listed} sharing the stated rate lies above the ceiling.",
             ),
             topics=("inference",),
         ),

@@ -11,6 +11,7 @@ from kb.repro.harness.contract import units
 from kb.repro.harness.exact import Point, exact, own_figures, printed_tolerance, samples
 from kb.repro.harness.rules import metric_of
 from kb.repro.harness.timed import CLOCKED
+from kb.repro.harness.verdicts import draw
 from kb.store import Base
 
 BASE = Base(Path(__file__).parents[2] / "shared/research-kb")
@@ -166,3 +167,22 @@ def test_agreement_with_its_own_figures_leaves_a_claim_untested(taken):
 def test_disagreement_with_its_own_figures_contradicts(taken):
     """13.9 s over 0.89 s is 15.6, not 17.1."""
     assert outcome_of(MODULES["amd-tq"], CLAIMS["amd-tq/ttft"], taken["amd-tq"]) is Outcome.CONTRADICTED
+
+
+@pytest.mark.parametrize(
+    ("name", "claim", "old", "new"),
+    [
+        pytest.param("kvquant", "kvquant/1m", "1,000,000", "3,000,000", id="tokens-that-fit"),
+        pytest.param("spheron", "spheron/hit-rate-overlap-20", "4 of 5", "3 of 5", id="hit-rates"),
+        pytest.param("redhat-pd", "redhat-pd/ratio", "1:3", "1:9", id="workers"),
+    ],
+)
+def test_a_figure_shows_what_the_claims_state(name, claim, old, new, taken):
+    """A title or a stated series that were fixed text would stay as it is when the claim changes."""
+    record = CLAIMS[claim]
+    factor = 1 / 3 if name == "spheron" else 3
+    moved = {**CLAIMS, claim: scaled(record, factor)}
+    before, after = (draw(MODULES[name], taken[name], claims)[0] for claims in (CLAIMS, moved))
+    assert old in before.title.en
+    assert new in after.title.en
+    assert before.series != after.series

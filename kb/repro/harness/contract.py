@@ -7,7 +7,7 @@
     check     compare the fast path with its reference at one point; raise `kb.errors.WrongResult`
     measure   take the numbers of one point through `kb.repro.harness.bench.Bench`
     judge     one verdict per claim from stored records alone (most modules: ``judge = by_rule``)
-    figure    what to draw, from stored records alone
+    figure    what to draw, from stored records alone; with a second parameter, and from the claims for what they state
 
     data      optional: paths of the data files it reads; their digests are part of its inputs
     GPU_SECONDS    optional: what ``--gpu`` is expected to take; a module that has it joins ``scripts/gpu_check``

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from pydantic import ValidationError
 
 from kb.errors import WrongUse
 from kb.files import digest
-from kb.model import JUDGED, Claim, Item, LogEntry, Measurement, Outcome, Record, Verdict
+from kb.model import JUDGED, Claim, Figure, Item, LogEntry, Measurement, Outcome, Record, Verdict
 from kb.repro.harness import wording
 from kb.repro.harness.contract import Reproduction, Unit, load, units
 from kb.repro.harness.digests import SHORT, claim_digest, rule_digest, source_digest
@@ -286,4 +287,16 @@ def write_figures(base: Base, unit: Unit, module: Reproduction[Record]) -> list[
     found = evidence(unit, base.measurements(unit.name))
     if not found:
         return []
-    return [figure.name for figure in module.figure(found[0].taken) if base.write_figure(figure)]
+    there = [system for system in unit.systems if (base.root / f"claims/{system}.toml").is_file()]
+    figures = draw(module, found[0].taken, base.claims(there))
+    return [figure.name for figure in figures if base.write_figure(figure)]
+
+
+def draw(
+    module: Reproduction[Record], taken: Sequence[Measurement], claims: Mapping[str, Claim]
+) -> Sequence[Figure]:
+    """Figures of a module; one that shows what a source states takes the claims as its second parameter."""
+    make = cast("Callable[..., Sequence[Figure]]", module.figure)
+    if len(inspect.signature(make).parameters) > 1:
+        return make(taken, claims)
+    return make(taken)
