@@ -51,6 +51,8 @@ LOADS = (0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75)
 DRAFTED_LOADS = (0.05, 0.15, 0.25, 0.35, 0.45, 0.5, 0.55)
 """The drafted engine saturates at 0.64 of these."""
 REQUESTS = 6000
+RUNS, RUNS_NEAR_SATURATION, NEAR = 4, 16, 0.65
+"""Runs per load; more from this load of the engine itself on, where one run scatters by 4 % and more."""
 RATES, LENGTHS = (0.5, 0.7, 0.8, 0.9, 0.95), range(1, 11)
 ROUTINGS = {"even": 0.0, "uneven": 0.6}
 """How fast the popularity of experts falls with their rank."""
@@ -188,7 +190,9 @@ def measure(case: Record, bench: Bench) -> Iterator[Measurement]:
         engine = PLAIN if case.name == "plain" else DRAFTED
         rate = case.load / PLAIN.coefficients(case.output)[1]
         c1, c2 = engine.coefficients(case.output)
-        runs = [mean_latency(bench.rng(case, s), engine, rate, case.output, case.requests) for s in range(4)]
+        count = RUNS if rate * c2 < NEAR else RUNS_NEAR_SATURATION
+        rngs = (bench.rng(case, number) for number in range(count))
+        runs = [mean_latency(rng, engine, rate, case.output, case.requests) for rng in rngs]
         yield bench.record("e2e_latency", case, runs, expected=c1 / (1 - rate * c2), level=Level.SIMULATED)
     elif isinstance(case, Ratios):
         c1_ratio, c2_ratio = cost_ratios(case.acceptance_rate, case.draft_length)

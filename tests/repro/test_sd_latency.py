@@ -1,5 +1,6 @@
 """Speculation fades with load as Little's law says, and the stepping engine that shows it counts every step."""
 
+import dataclasses
 import datetime as dt
 from pathlib import Path
 
@@ -237,3 +238,16 @@ def test_figures_are_drawn_from_the_records_in_both_languages():
     assert by_load.alt.zh
     assert by_length.alt.zh
     assert sd_latency.figure([]) == ()
+
+
+@pytest.mark.soak
+def test_ten_seeds_give_every_claim_the_same_verdict():
+    known = BASE.claims(["sd-latency"])
+    claims = [known[name] for name in sd_latency.CLAIMS]
+    seen = set()
+    for seed in range(10):
+        one = bench()
+        one.declared = dataclasses.replace(one.declared, seed=seed)
+        taken = [m for case in sd_latency.cases({}) for m in sd_latency.measure(case, one)]
+        seen.add(tuple((v.claim, str(v.verdict)) for v in sd_latency.judge(claims, taken)))
+    assert len(seen) == 1
