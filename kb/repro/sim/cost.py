@@ -1,7 +1,7 @@
 """Seconds of a step by a roofline whose terms add: ``t0 + FLOPs / (mfu · F) + bytes / (mbu · BW)``.
 
 The usual form takes the longer of compute and memory. It fits measured tables only with a bandwidth use above 1, and is
-far off on real runs (docs/adr/0016): layers alternate between the two limits, so neither hides the other.
+far off on real runs (docs/adr/0017): layers alternate between the two limits, so neither hides the other.
 Counts follow from the model's shape; ``t0``, ``mfu`` and ``mbu`` come from `kb.repro.sim.fit` alone.
 """
 

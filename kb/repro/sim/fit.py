@@ -132,7 +132,7 @@ class StepFit:
 
     def cost(self, most_tokens: int = 8192) -> StepCost:
         """As the event loop takes it."""
-        dense = self.t0 + self.per_token * np.arange(most_tokens + 1)
+        dense = np.asarray(self.t0 + self.per_token * np.arange(most_tokens + 1), np.float64)
         return StepCost(dense=dense, per_kv_token=self.per_kv_token)
 
 
