@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from kb.repro.sim.cost import add_link, step_cost
+from kb.repro.sim.cost import Roofline, add_link, step_cost
 from kb.repro.sim.csv_rows import unreadable
 from kb.repro.sim.fit import fit_roofline
 from kb.repro.sim.invariants import require
@@ -177,14 +177,19 @@ def by_profile(loaded: Loaded) -> Cost:
     return with_link(seconds, loaded.model, LINK) if loaded.num_gpus > 1 else seconds
 
 
-def by_roofline(loaded: Loaded) -> Cost:
+def fitted(loaded: Loaded) -> Roofline:
     """The additive roofline, fitted to steps of the profile."""
     profile, gpu = LayerProfile.read(loaded.stem, loaded.model), find_hardware(loaded.run.gpu)
     engine = loaded.engine
     works = list(grid(engine.token_budget, engine.max_sequences, engine.pages * engine.page_tokens))
     seconds = np.array([profile.seconds(work) for work in works])
-    fitted = fit_roofline(works, seconds, loaded.model, gpu, num_gpus=loaded.num_gpus)
-    cost = step_cost(fitted, loaded.model, gpu, num_gpus=loaded.num_gpus)
+    return fit_roofline(works, seconds, loaded.model, gpu, num_gpus=loaded.num_gpus)
+
+
+def by_roofline(loaded: Loaded) -> Cost:
+    """That roofline as a step's cost."""
+    gpu = find_hardware(loaded.run.gpu)
+    cost = step_cost(fitted(loaded), loaded.model, gpu, num_gpus=loaded.num_gpus)
     return add_link(cost, loaded.model, LINK) if loaded.num_gpus > 1 else cost
 
 
