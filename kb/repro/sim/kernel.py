@@ -136,27 +136,29 @@ def go_on(s, kind):
 
 @compiled_part
 def admit(s):
-    while s.n[WAITING] and s.n[LEFT] and s.n[RUNNING] < s.setting[SEQUENCES]:
-        job = s.list[WAIT, 0]
-        moved = start(s, job)
+    setting, n, lists, keys = s.setting, s.n, s.list, s.key
+    while n[WAITING] and n[LEFT] and n[RUNNING] < setting[SEQUENCES]:
+        one = lists[WAIT, 0]
+        moved = start(s, one)
         if moved < 0:
             return
-        pop(s.key[0], s.list[WAIT], s.n[WAITING])
-        s.n[WAITING] -= 1
-        s.n[W_SWAPPED] += moved
-        if not take(s, job):
-            preempt(s, job)
+        pop(keys[0], lists[WAIT], n[WAITING])
+        n[WAITING] -= 1
+        n[W_SWAPPED] += moved
+        if not take(s, one):
+            preempt(s, one)
             return
 
 
 @compiled_part
-def behind(s, job, order, count):
+def behind(s, one, order, count):
     """The last in order that runs, is not in this step and comes after the request; -1 if none."""
+    n, job = s.n, s.job
     for at in range(count - 1, -1, -1):
         each = order[at]
-        if each == job:
+        if each == one:
             return -1
-        if s.job[each, IS_RUNNING] and s.job[each, PLANNED] < s.n[PLANS]:
+        if job[each, IS_RUNNING] and job[each, PLANNED] < n[PLANS]:
             return each
     return -1
 
@@ -213,32 +215,32 @@ def keep_waiting(s, order):
 @compiled_part
 def plan(s):
     """Decide the next step."""
-    s.n[PARTS] = 0
-    s.n[LEFT] = s.setting[BUDGET]
+    setting, n, lists = s.setting, s.n, s.list
+    n[PARTS] = 0
+    n[LEFT] = setting[BUDGET]
     for place in range(W_TOKENS, W_SWAPPED + 1):
-        s.n[place] = 0
-    s.n[PLANS] += 1
-    if s.weight[6] != 0.0 and not s.setting[PREEMPTIVE]:
-        keep_waiting(s, s.list[WAIT, : s.n[WAITING]].copy())
-    if s.setting[PREEMPTIVE]:
+        n[place] = 0
+    n[PLANS] += 1
+    if s.weight[6] != 0.0 and not setting[PREEMPTIVE]:
+        keep_waiting(s, lists[WAIT, : n[WAITING]].copy())
+    if setting[PREEMPTIVE]:
         plan_by_key(s)
-    elif s.setting[DECODES] == 2:
-        if go_on(s, 2) and s.n[WAITING]:
+    elif setting[DECODES] == 2:
+        if go_on(s, 2) and n[WAITING]:
             admit(s)
-        if not s.n[W_PREFILL]:
+        if not n[W_PREFILL]:
             go_on(s, 0)
-    elif s.setting[DECODES] == 1:
+    elif setting[DECODES] == 1:
         calm = go_on(s, 1)
-        if go_on(s, 2) and calm and s.n[WAITING]:
+        if go_on(s, 2) and calm and n[WAITING]:
             admit(s)
-    elif go_on(s, 0) and s.n[WAITING]:
+    elif go_on(s, 0) and n[WAITING]:
         admit(s)
 
 
 @compiled_part
-def step_seconds(s):
-    n, rate = s.n, s.rate
-    total = s.dense[n[W_TOKENS]]
+def step_seconds(n, dense, rate):
+    total = dense[n[W_TOKENS]]
     total += rate[PER_PAIR] * n[W_PAIRS]
     total += rate[PER_KV] * n[W_KV]
     total += rate[PER_DECODE] * n[W_DECODES]
@@ -249,29 +251,31 @@ def step_seconds(s):
 
 
 @compiled_part
-def verify(s, job, drafts):
+def verify(s, one, drafts):
     """Accept drafts; the tokens emitted."""
-    draw = uniform(s.setting[SEED], job, s.job[job, EMITTED])
+    setting, n, job = s.setting, s.n, s.job
+    draw = uniform(setting[SEED], one, job[one, EMITTED])
     accepted = 0
     while accepted < drafts and draw < s.below[accepted]:
         accepted += 1
-    s.n[ACCEPTED] += accepted
-    count = min(1 + accepted, s.job[job, OUTPUT] - s.job[job, EMITTED])
+    n[ACCEPTED] += accepted
+    count = min(1 + accepted, job[one, OUTPUT] - job[one, EMITTED])
     refused = 1 + drafts - count
-    s.job[job, COMPUTED] -= refused
-    s.job[job, LOST] += refused
+    job[one, COMPUTED] -= refused
+    job[one, LOST] += refused
     return count
 
 
 @compiled_part
-def end(s, job):
-    s.time[job, FINISH] = s.x[NOW]
-    s.n[PRESENT] -= 1
-    stop(s, job)
-    follower = s.job[job, FOLLOWER]
+def end(s, one):
+    n, x, job, time, lists, keys = s.n, s.x, s.job, s.time, s.list, s.key
+    time[one, FINISH] = x[NOW]
+    n[PRESENT] -= 1
+    stop(s, one)
+    follower = job[one, FOLLOWER]
     if follower >= 0:
-        push(s.key[1], s.list[CHAIN], s.n[CHAINED], s.x[NOW] + s.time[follower, THINK], follower)
-        s.n[CHAINED] += 1
+        push(keys[1], lists[CHAIN], n[CHAINED], x[NOW] + time[follower, THINK], follower)
+        n[CHAINED] += 1
 
 
 @compiled_part
@@ -279,7 +283,7 @@ def finish_step(s):
     """Let the planned step run and hand out its tokens."""
     n, x, job, time, gaps = s.n, s.x, s.job, s.time, s.gaps
     part, part_drafts, bins = s.list[PART], s.list[PART_DRAFTS], len(s.gaps)
-    seconds = step_seconds(s)
+    seconds = step_seconds(n, s.dense, s.rate)
     x[AREA] += n[PRESENT] * seconds
     n[STEPS] += 1
     n[TOKENS] += n[W_TOKENS]
@@ -319,19 +323,18 @@ def finish_step(s):
 @njit(cache=True)
 def go(s):
     """Run until nobody is left."""
-    n, x = s.n, s.x
-    due = next_arrival(s)
+    n, x, time, lists, keys = s.n, s.x, s.time, s.list, s.key
+    due = next_arrival(n, time, lists, keys)
     while True:
         if not n[PRESENT]:
             if due == math.inf:
                 return
             x[NOW] = max(x[NOW], due)
         if due <= x[NOW]:
-            arrive(s)
-            due = next_arrival(s)
+            due = arrive(s)
         plan(s)
         if not n[PARTS]:  # nobody fits, nobody runs: `check_fit` excludes it
             raise RuntimeError("an empty step")
         finish_step(s)
         if n[CHAINED]:
-            due = next_arrival(s)
+            due = next_arrival(n, time, lists, keys)

@@ -84,61 +84,64 @@ def key_of(s, job):
 
 
 @compiled_part
-def enqueue(s, job):
-    s.job[job, IS_RUNNING] = False
-    push(s.key[0], s.list[WAIT], s.n[WAITING], key_of(s, job), job)
-    s.n[WAITING] += 1
+def enqueue(s, one):
+    n, job, lists, keys = s.n, s.job, s.list, s.key
+    job[one, IS_RUNNING] = False
+    push(keys[0], lists[WAIT], n[WAITING], key_of(s, one), one)
+    n[WAITING] += 1
 
 
 @compiled_part
-def next_arrival(s):
-    time = math.inf
-    if s.n[NEXT] < s.n[SCHEDULED_ALL]:
-        time = s.time[s.list[SCHEDULED, s.n[NEXT]], INTENDED]
-    if s.n[CHAINED] and s.key[1, 0] < time:
-        time = s.key[1, 0]
-    return time
+def next_arrival(n, time, lists, keys):
+    """Time of the next arrival, infinity if none is known."""
+    when = math.inf
+    if n[NEXT] < n[SCHEDULED_ALL]:
+        when = time[lists[SCHEDULED, n[NEXT]], INTENDED]
+    if n[CHAINED] and keys[1, 0] < when:
+        when = keys[1, 0]
+    return when
 
 
 @compiled_part
 def arrive(s):
+    setting, n, x, job, time, lists, keys = s.setting, s.n, s.x, s.job, s.time, s.list, s.key
     while True:
-        time = next_arrival(s)
-        if not time <= s.x[NOW]:
-            return
-        if s.n[CHAINED] and s.key[1, 0] == time:
-            job = pop(s.key[1], s.list[CHAIN], s.n[CHAINED])
-            s.n[CHAINED] -= 1
+        when = next_arrival(n, time, lists, keys)
+        if not when <= x[NOW]:
+            return when
+        if n[CHAINED] and keys[1, 0] == when:
+            one = pop(keys[1], lists[CHAIN], n[CHAINED])
+            n[CHAINED] -= 1
         else:
-            job = s.list[SCHEDULED, s.n[NEXT]]
-            s.n[NEXT] += 1
-        if s.setting[READY]:
-            s.job[job, OUTSIDE] = s.job[job, READY_TOKENS]
-        s.time[job, ARRIVAL] = time
-        s.x[AREA] += s.x[NOW] - time
-        s.n[PRESENT] += 1
-        enqueue(s, job)
+            one = lists[SCHEDULED, n[NEXT]]
+            n[NEXT] += 1
+        if setting[READY]:
+            job[one, OUTSIDE] = job[one, READY_TOKENS]
+        time[one, ARRIVAL] = when
+        x[AREA] += x[NOW] - when
+        n[PRESENT] += 1
+        enqueue(s, one)
 
 
 @compiled_part
-def pages_for(s, tokens):
-    return (tokens + s.setting[SIZE] - 1) // s.setting[SIZE]
+def pages_for(size, tokens):
+    return (tokens + size - 1) // size
 
 
 @compiled_part
-def footprint(s, job):
-    return pages_for(s, s.job[job, PROMPT] + s.job[job, OUTPUT] + s.setting[DRAFTS])
+def footprint(setting, job, one):
+    return pages_for(setting[SIZE], job[one, PROMPT] + job[one, OUTPUT] + setting[DRAFTS])
 
 
 @compiled_part
 def start(s, one):
     """KV tokens to move from the host; -1, and nothing taken, if the request does not fit."""
     n, job, page, page_of, page_ids, table = s.n, s.job, s.page, s.page_of, s.page_ids, s.table
-    whole = footprint(s, one)
+    whole = footprint(s.setting, s.job, one)
     if s.setting[WHOLE] and n[PROMISED] + whole > s.setting[PAGES]:
         return -1
-    found = found_pages(s, one)
-    missing = pages_for(s, job[one, PROMPT] + job[one, EMITTED]) - found
+    found = found_pages(s, one) if s.setting[CACHE] else 0
+    missing = pages_for(s.setting[SIZE], job[one, PROMPT] + job[one, EMITTED]) - found
     begin = job[one, PAGES_FROM]
     for slot in range(found):
         if not page[page_of[page_ids[begin + slot]], HOLDERS]:
@@ -160,7 +163,7 @@ def start(s, one):
     moved = job[one, OUTSIDE]
     job[one, OUTSIDE] = 0
     if moved:
-        grow(s, one, pages_for(s, moved))
+        grow(s, one, pages_for(s.setting[SIZE], moved))
         job[one, COMPUTED] = moved
     else:
         job[one, COMPUTED] = found * s.setting[SIZE]
@@ -177,71 +180,73 @@ def start(s, one):
 
 
 @compiled_part
-def stop(s, job):
+def stop(s, one):
     """Take a request off the running list and give its pages back."""
+    setting, n, job, lists = s.setting, s.n, s.job, s.list
     at = 0
-    while s.list[RUN, at] != job:
+    while lists[RUN, at] != one:
         at += 1
-    last = s.n[RUNNING] - 1
+    last = n[RUNNING] - 1
     for slot in range(at, last):
-        s.list[RUN, slot] = s.list[RUN, slot + 1]
-    s.n[RUNNING] = last
-    s.job[job, IS_RUNNING] = False
-    if s.setting[CACHE]:
-        name_pages(
-            s, job, min(s.job[job, COMPUTED], s.job[job, PROMPT] + s.job[job, EMITTED]) // s.setting[SIZE]
-        )
-    release(s, job)
-    s.n[PROMISED] -= footprint(s, job)
+        lists[RUN, slot] = lists[RUN, slot + 1]
+    n[RUNNING] = last
+    job[one, IS_RUNNING] = False
+    if setting[CACHE]:
+        name_pages(s, one, min(job[one, COMPUTED], job[one, PROMPT] + job[one, EMITTED]) // setting[SIZE])
+    release(s, one)
+    n[PROMISED] -= footprint(setting, job, one)
 
 
 @compiled_part
-def preempt(s, job):
-    stop(s, job)
-    s.job[job, PREEMPTIONS] += 1
-    if s.setting[SWAP]:
-        s.job[job, OUTSIDE] = s.job[job, COMPUTED]
-        s.n[W_SWAPPED] += s.job[job, COMPUTED]
-    s.job[job, LOST] += s.job[job, COMPUTED]
-    s.job[job, COMPUTED] = 0
-    enqueue(s, job)
+def preempt(s, one):
+    setting, n, job = s.setting, s.n, s.job
+    stop(s, one)
+    job[one, PREEMPTIONS] += 1
+    if setting[SWAP]:
+        job[one, OUTSIDE] = job[one, COMPUTED]
+        n[W_SWAPPED] += job[one, COMPUTED]
+    job[one, LOST] += job[one, COMPUTED]
+    job[one, COMPUTED] = 0
+    enqueue(s, one)
 
 
 @compiled_part
-def take(s, job):
+def take(s, one):
     """Plan a running request's share of the step; False, and nothing planned, if pages are missing."""
-    known, done = s.job[job, PROMPT] + s.job[job, EMITTED], s.job[job, COMPUTED]
+    setting, n, job, lists = s.setting, s.n, s.job, s.list
+    known, done = job[one, PROMPT] + job[one, EMITTED], job[one, COMPUTED]
     left = known - done
     decodes = done > 0 and left == 1
-    drafts = min(s.setting[DRAFTS], s.n[LEFT] - 1) if decodes else 0
-    share = 1 + drafts if decodes else min(left, s.n[LEFT])
+    drafts = min(setting[DRAFTS], n[LEFT] - 1) if decodes else 0
+    share = 1 + drafts if decodes else min(left, n[LEFT])
     after = done + share
-    if after > s.job[job, HELD] * s.setting[SIZE] and not grow(s, job, pages_for(s, after)):
+    if after > job[one, HELD] * setting[SIZE] and not grow(s, one, pages_for(setting[SIZE], after)):
         return False
-    if s.setting[CACHE]:
-        full = min(after, known) // s.setting[SIZE]
-        if full > s.job[job, NAMED]:
-            name_pages(s, job, full)
-    s.n[W_TOKENS] += share
+    if setting[CACHE]:
+        full = min(after, known) // setting[SIZE]
+        if full > job[one, NAMED]:
+            name_pages(s, one, full)
+    n[W_TOKENS] += share
     if decodes:
-        s.n[W_DECODES] += 1
-        s.n[W_KV] += done
-        s.n[W_DRAFTED] += drafts
+        n[W_DECODES] += 1
+        n[W_KV] += done
+        n[W_DRAFTED] += drafts
     else:
-        s.n[W_PREFILL] += share
-        s.n[W_SEQUENCES] += 1
-        s.n[W_PAIRS] += share * done + share * (share + 1) // 2
-    s.job[job, TOTAL] += share
-    s.job[job, COMPUTED] = after
-    s.job[job, PEAK] = max(s.job[job, PEAK], min(after, known))
-    s.job[job, PLANNED] = s.n[PLANS]
-    s.list[PART, s.n[PARTS]] = job
-    s.list[PART_DRAFTS, s.n[PARTS]] = drafts if after >= known else -1  # -1: emits nothing
-    s.n[PARTS] += 1
-    s.n[LEFT] -= share
+        n[W_PREFILL] += share
+        n[W_SEQUENCES] += 1
+        n[W_PAIRS] += share * done + share * (share + 1) // 2
+    job[one, TOTAL] += share
+    job[one, COMPUTED] = after
+    job[one, PEAK] = max(job[one, PEAK], min(after, known))
+    job[one, PLANNED] = n[PLANS]
+    lists[PART, n[PARTS]] = one
+    lists[PART_DRAFTS, n[PARTS]] = drafts if after >= known else -1  # -1: emits nothing
+    n[PARTS] += 1
+    n[LEFT] -= share
     return True
 
 
 @compiled_part
-def is_decode(s, job):
-    return s.job[job, COMPUTED] > 0 and s.job[job, PROMPT] + s.job[job, EMITTED] - s.job[job, COMPUTED] == 1
+def is_decode(s, one):
+    job = s.job
+    return job[one, COMPUTED] > 0 and job[one, PROMPT] + job[one, EMITTED] - job[one, COMPUTED] == 1
