@@ -78,6 +78,7 @@ from kb.repro.sim.kernel_state import (
     WAITING,
     WORST_GAP,
     compiled_part,
+    inlined_part,
 )
 
 
@@ -89,8 +90,9 @@ def go_on(s, kind):
     """
     job, n, run, part, part_drafts = s.job, s.n, s.list[RUN], s.list[PART], s.list[PART_DRAFTS]
     size, most_drafts, shared, plans = s.setting[SIZE], s.setting[DRAFTS], s.setting[CACHE], s.n[PLANS]
+    left, parts, decoding, kv, drafted = n[LEFT], n[PARTS], 0, 0, 0  # in registers, not in memory
     nobody, at = True, 0
-    while at < n[RUNNING] and n[LEFT]:
+    while at < n[RUNNING] and left:
         one = run[at]
         done = job[one, COMPUTED]
         known = job[one, PROMPT] + job[one, EMITTED]
@@ -98,28 +100,27 @@ def go_on(s, kind):
         if job[one, PLANNED] == plans or (kind and decodes != (kind == 1)):
             at += 1
             continue
-        drafts = min(most_drafts, n[LEFT] - 1)
+        drafts = min(most_drafts, left - 1)
         after = done + 1 + drafts
         if (
             decodes
             and after <= job[one, HELD] * size
             and (not shared or known < (job[one, NAMED] + 1) * size)
         ):
-            n[W_TOKENS] += 1 + drafts
-            n[W_DECODES] += 1
-            n[W_KV] += done
-            n[W_DRAFTED] += drafts
+            decoding += 1
+            kv += done
+            drafted += drafts
             job[one, TOTAL] += 1 + drafts
             job[one, COMPUTED] = after
-            if known > job[one, PEAK]:
-                job[one, PEAK] = known
+            job[one, PEAK] = max(job[one, PEAK], known)
             job[one, PLANNED] = plans
-            part[n[PARTS]] = one
-            part_drafts[n[PARTS]] = drafts
-            n[PARTS] += 1
-            n[LEFT] -= 1 + drafts
+            part[parts] = one
+            part_drafts[parts] = drafts
+            parts += 1
+            left -= 1 + drafts
             at += 1
             continue
+        n[LEFT], n[PARTS] = left, parts
         while not take(s, one):
             nobody = False
             last = n[RUNNING] - 1
@@ -131,6 +132,12 @@ def go_on(s, kind):
                 at -= 1
                 break
         at += 1
+        left, parts = n[LEFT], n[PARTS]
+    n[LEFT], n[PARTS] = left, parts
+    n[W_TOKENS] += decoding + drafted
+    n[W_DECODES] += decoding
+    n[W_KV] += kv
+    n[W_DRAFTED] += drafted
     return nobody
 
 
@@ -212,7 +219,7 @@ def keep_waiting(s, order):
             s.n[WAITING] += 1
 
 
-@compiled_part
+@inlined_part
 def plan(s):
     """Decide the next step."""
     setting, n, lists = s.setting, s.n, s.list
@@ -266,7 +273,7 @@ def verify(s, one, drafts):
     return count
 
 
-@compiled_part
+@inlined_part
 def end(s, one):
     n, x, job, time, lists, keys = s.n, s.x, s.job, s.time, s.list, s.key
     time[one, FINISH] = x[NOW]
@@ -278,7 +285,7 @@ def end(s, one):
         n[CHAINED] += 1
 
 
-@compiled_part
+@inlined_part
 def finish_step(s):
     """Let the planned step run and hand out its tokens."""
     n, x, job, time, gaps = s.n, s.x, s.job, s.time, s.gaps

@@ -65,10 +65,11 @@ from kb.repro.sim.kernel_state import (
     WAITING,
     WHOLE,
     compiled_part,
+    inlined_part,
 )
 
 
-@compiled_part
+@inlined_part
 def key_of(s, job):
     w = s.weight
     known = s.job[job, PROMPT] + s.job[job, EMITTED]
@@ -83,7 +84,7 @@ def key_of(s, job):
     return total
 
 
-@compiled_part
+@inlined_part
 def enqueue(s, one):
     n, job, lists, keys = s.n, s.job, s.list, s.key
     job[one, IS_RUNNING] = False
@@ -102,7 +103,7 @@ def next_arrival(n, time, lists, keys):
     return when
 
 
-@compiled_part
+@inlined_part
 def arrive(s):
     setting, n, x, job, time, lists, keys = s.setting, s.n, s.x, s.job, s.time, s.list, s.key
     while True:
@@ -179,7 +180,7 @@ def start(s, one):
     return 0 if s.setting[READY] and not job[one, PREEMPTIONS] else moved
 
 
-@compiled_part
+@inlined_part
 def stop(s, one):
     """Take a request off the running list and give its pages back."""
     setting, n, job, lists = s.setting, s.n, s.job, s.list

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 from numba import njit
 
+inlined_part = njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)
+"""For what is called in one or two places on the way of each step or request: handing over the state costs more."""
 compiled_part = njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 """For what only the loop calls: a way in from Python for each would treble the time to compile."""
 
