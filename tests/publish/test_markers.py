@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kb.markers import begin_marker, end_marker, find_blocks, sum_of
 
@@ -81,3 +83,22 @@ def test_a_marker_without_its_partner_is_named_with_its_line(page, line, why):
 
 def test_the_sum_does_not_depend_on_line_endings():
     assert sum_of(b"a\r\nb\r\n") == sum_of(b"a\nb\n") != sum_of(b"a\nb")
+
+
+LINES = st.sampled_from([
+    begin_marker("a/x", "r", b"").decode(), end_marker("a/x").decode(), "   <!-- kb:begin b -->", "  <!--kb:end b-->  ", " <!-- kb:end b --> x",
+    '<a id="n"></a>', "", "", "text", "text <b>", "- item", "  - item", "1. one", "> said", "> <!-- kb:begin q -->", "- <!-- kb:begin q -->",
+    "    <!-- kb:begin code -->", "\t<!-- kb:begin code -->", "[name]:", "===", "---", "| a | b |", "<div>", "<!-- open", "-->", "<pre>", "```", "~~~",
+    "- ```", "\\<!-- kb:begin x -->", "## h", "\x0b<p>", "<a href=x>",
+])  # fmt: skip
+
+
+@settings(max_examples=600)
+@given(st.lists(LINES, max_size=12), st.sampled_from(["\n", "\r\n", "\r"]))
+def test_the_short_way_finds_what_the_parser_finds(lines, ending):
+    """Where a page is plain, its lines are read without the Markdown parser; the answer is the same."""
+    page = ending.join(lines).encode()
+    quick = find_blocks(page)
+    slow = find_blocks(page + b"\n\n```\n```\n")  # a fence anywhere makes the parser read the page
+    assert [(b.id, b.line) for b in quick[0]] == [(b.id, b.line) for b in slow[0]]
+    assert [(p.line, p.why) for p in quick[1]] == [(p.line, p.why) for p in slow[1]]
