@@ -49,10 +49,12 @@ def _kernel() -> ModuleType:
 
     here = Path(__file__).parent
     digest = hashlib.sha256(b"".join((here / name).read_bytes() for name in FILES)).hexdigest()[:16]
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     before = numba.config.CACHE_DIR
-    if not before and os.access(home if home.exists() else home.parent, os.W_OK):
-        numba.config.CACHE_DIR = str(home / "kb" / "sim" / digest)
+    if not before:
+        beside = here / "__pycache__"
+        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kb"
+        place = beside if os.access(beside if beside.exists() else here, os.W_OK) else home
+        numba.config.CACHE_DIR = str(place / f"kernel-{digest}")
     try:
         from kb.repro.sim import kernel
     finally:

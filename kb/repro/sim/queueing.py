@@ -75,24 +75,24 @@ def single_server(services: Floats, rate: float, rng: np.random.Generator) -> tu
     return done.arrival, done.finish - prompt / TOKENS, done.finish
 
 
-def markov(seed: int, load: float = 0.8) -> Iterator[Gate]:
+def markov(seed: int, load: float = 0.8, count: int = REQUESTS) -> Iterator[Gate]:
     """M/M/1: mean response ``1 / (μ - λ)``, and its 99th percentile ``ln 100`` times that."""
     rng = np.random.default_rng(seed)
-    arrived, _, ended = single_server(rng.exponential(1, REQUESTS), load, rng)
-    response = (ended - arrived)[REQUESTS // 10 :]
+    arrived, _, ended = single_server(rng.exponential(1, count), load, rng)
+    response = (ended - arrived)[count // 10 :]
     yield Gate(f"M/M/1 mean response, load {load}", float(response.mean()), 1 / (1 - load), MEAN_BAR)
     tail = float(np.quantile(response, 0.99))
     yield Gate(f"M/M/1 P99 of response, load {load}", tail, math.log(100) / (1 - load), TAIL_BAR)
 
 
-def general(seed: int, load: float = 0.7) -> Iterator[Gate]:
+def general(seed: int, load: float = 0.7, count: int = REQUESTS) -> Iterator[Gate]:
     """M/G/1: mean wait ``λ E[S²] / (2 (1 - ρ))``, with the moments of the services drawn."""
     for name, law in LAWS.items():
         rng = np.random.default_rng(seed)
-        services = law(rng, REQUESTS)
+        services = law(rng, count)
         services *= 1 / services.mean()
         arrived, begun, _ = single_server(services, load, rng)
-        wait = (begun - arrived)[REQUESTS // 10 :]
+        wait = (begun - arrived)[count // 10 :]
         expected = load * float((services**2).mean()) / (2 * (1 - load))
         yield Gate(f"M/G/1 mean wait, {name} services, load {load}", float(wait.mean()), expected, WAIT_BAR)
 

@@ -48,7 +48,7 @@ def test_both_loops_give_the_same_bits_many_times(case):
 @pytest.mark.soak
 def test_no_index_leaves_its_array(tmp_path):
     """The same comparison with numba's bounds checks, in a process and a cache of its own."""
-    env = os.environ | {"NUMBA_BOUNDSCHECK": "1", "XDG_CACHE_HOME": str(tmp_path)}
+    env = os.environ | {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
     select = f"{__file__}::test_both_loops_give_the_same_bits"
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", select], cwd=ROOT, env=env, capture_output=True, check=False

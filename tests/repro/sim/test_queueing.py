@@ -12,9 +12,16 @@ needs_numba = pytest.mark.skipif(
 
 
 @needs_numba
+def test_a_short_run_is_near_theory():
+    """At half load a quarter of a million requests are enough for the bars."""
+    gates = [*queueing.markov(0, 0.5, 250_000), *queueing.general(0, 0.5, 250_000)]
+    assert [gate for gate in gates if not gate.holds] == []
+
+
+@needs_numba
+@pytest.mark.soak
 def test_every_gate_of_theory_is_passed():
-    failed = [gate for gate in queueing.gates() if not gate.holds]
-    assert failed == []
+    assert [gate for gate in queueing.gates() if not gate.holds] == []
 
 
 def test_each_policy_meets_srpt_on_common_paths():
