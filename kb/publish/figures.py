@@ -22,11 +22,12 @@ from kb.publish.numbers import digits
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-DRAWING = 3
+DRAWING = 4
 """Version of this module's drawing; raising it redraws every figure."""
 WIDTH_IN, HEIGHT_IN = 7.2, 3.6
 LEGEND_ROW_IN = 0.24
 TITLE_ROW_IN = 0.19
+DIGIT_IN, Y_LABEL_ROW_IN = 0.084, 0.17
 LABEL_COLUMNS, Y_LABEL_COLUMNS = 76, 40
 """Widest line of a label; a Chinese character takes two columns."""
 TICK_DIGITS, TICK_NOISE = 6, 1e-12
@@ -98,6 +99,8 @@ def draw(figure: Figure, language: str) -> bytes:
             _draw_series(axes, series, number, language)
         axes.set_title(title, loc="left", fontsize=10.5)
         _label(axes, figure, language)
+        left = _left(axes)
+        axes.set_position((left, below, 0.96 - left, 1 - below - above / height))
         drop = 0.5 / (height * (1 - below) - above)
         if figure.series:
             axes.legend(loc="upper left", bbox_to_anchor=(-0.02, -drop), ncols=1, borderaxespad=0)
@@ -151,6 +154,18 @@ def _label(axes: Axes, figure: Figure, language: str) -> None:
         (axes.set_xscale if name == "x" else axes.set_yscale)("log", base=base)
         axis.set_major_formatter(plain)
         axis.set_minor_formatter(NullFormatter())
+
+
+def _left(axes: Axes) -> float:
+    """Where the plot begins, as a share of the width: the numbers on the y axis and its label fit beside it.
+
+    Counted in characters, not measured: the answer must not depend on the fonts of this machine.
+    """
+    low, high = sorted(axes.get_ylim())
+    shown = [axes.yaxis.get_major_formatter()(tick, 0) for tick in axes.get_yticks() if low <= tick <= high]
+    lines = axes.get_ylabel().count("\n") + 1
+    needs = DIGIT_IN * max(map(len, shown), default=0) + Y_LABEL_ROW_IN * lines + 0.2
+    return float(max(0.12, needs / WIDTH_IN))
 
 
 def both(text: Text, language: str) -> str:

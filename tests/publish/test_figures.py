@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -131,3 +132,19 @@ def test_a_large_axis_is_written_out_without_a_factor_in_a_corner(shelf):
     said = texts(ET.fromstring(draw(figure, "zh")))
     assert {"0", "1,000,000", "2,000,000"} <= set(said)
     assert not [text for text in said if "e+" in text or text == "1e6"]
+
+
+def test_long_numbers_leave_room_for_the_label_beside_them(figure):
+    """The y label of a figure with seven-digit ticks stays inside the picture."""
+    wide = figure.model_copy(
+        update={
+            "series": (
+                Series(label=Text(zh="甲", en="a"), points=(Point(x=1, y=600_000), Point(x=2, y=1_250_000))),
+            )
+        }
+    )
+    svg = draw(wide, "zh").decode()
+    turned = [float(x) for x in re.findall(r"rotate\(-90 ([\d.]+)", svg)]
+    assert turned
+    assert min(turned) > 10
+    assert draw(wide, "zh") == draw(wide, "zh")
