@@ -78,8 +78,8 @@ def name_of(requirement):
 @pytest.mark.parametrize(
     ("folder", "extras"),
     [
-        ("kb", ("page", "repro", "site", "mcp", "cluster")),
-        ("tests", ("page", "repro", "site", "mcp", "cluster", "dev")),
+        ("kb", ("page", "repro", "site", "mcp", "cluster", "model", "sim")),
+        ("tests", ("page", "repro", "site", "mcp", "cluster", "model", "sim", "dev")),
     ],
 )
 def test_every_import_is_a_declared_requirement(folder, extras):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kb.cli.root import keep_examples
 from kb.cli.shared import console, emit_json, emit_table, json_option, note, open_base
 from kb.errors import KbError, WrongUse, worst
 
@@ -50,7 +51,7 @@ class ReproGroup(click.Group):
         module = importlib.import_module(f"kb.cli.verbs._repro_{cmd_name.replace('-', '_')}")
         found = module.command
         assert isinstance(found, click.Command)  # noqa: S101  a unit's contract, tested by tests/cli
-        return found
+        return keep_examples(found)
 
 
 class RunCommand(click.Command):

@@ -60,7 +60,9 @@ def _default_partly(claim: Claim, holds: Band) -> Band:
         if low > 1:
             return (math.sqrt(low), math.inf)
         return (0.0, math.sqrt(high)) if high < 1 else holds
-    if UNITS[claim.unit].scale == "ratio" and low > 0:
+    # a claim's unit is text from outside: lint names an unknown one, and no band may fail over it
+    unit = UNITS.get(claim.unit)
+    if unit is not None and unit.scale == "ratio" and low > 0:
         return (low / 2, high * 2)
     if low > 0:
         return (low / 2, math.inf)
